@@ -1,0 +1,1 @@
+"""The `odf` command: speaks to people, reads the environment, decides nothing."""

@@ -1,0 +1,68 @@
+"""What commands share: finding the workspace, options that mean the same everywhere, progress."""
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from odf_coordinator.wiring import App, Options
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Console:
+    """Progress on stderr: one line that is rewritten on a terminal, nothing in a pipe."""
+
+    def __init__(self, *, quiet: bool, verbose: bool) -> None:
+        self._live = sys.stderr.isatty() and not quiet
+        self._verbose = verbose
+        self._shown = False
+
+    def progress(self, subject: str, stage: str, detail: str = "") -> None:
+        """See ports.Listener."""
+        text = f"{subject}: {stage}" + (f" ({detail})" if detail else "")
+        if self._verbose:
+            click.echo(text, err=True)
+        elif self._live:
+            click.echo(f"\r\033[K{text[:110]}", err=True, nl=False)
+            self._shown = True
+
+    def warning(self, subject: str, message: str) -> None:
+        """See ports.Listener."""
+        self.clear()
+        click.echo(f"warning: {subject}: {message}", err=True)
+
+    def clear(self) -> None:
+        """Take the progress line away."""
+        if self._shown:
+            click.echo("\r\033[K", err=True, nl=False)
+            self._shown = False
+
+
+def app(ctx: click.Context) -> App:
+    """The application for this command line."""
+    given = ctx.find_root().obj
+    console = Console(quiet=given["quiet"], verbose=given["verbose"])
+    ctx.call_on_close(console.clear)
+    options = Options(workspace=given["workspace"], allow_unsandboxed=given["allow_unsandboxed"])
+    return App(options, listener=console)
+
+
+def passes_app(function: Function) -> Function:
+    """Give a command its application as the first argument."""
+
+    @click.pass_context
+    @functools.wraps(function)
+    def wrapped(ctx: click.Context, *args: Any, **kwargs: Any) -> Any:
+        return ctx.invoke(function, app(ctx), *args, **kwargs)
+
+    return wrapped  # type: ignore[return-value]
+
+
+def format_option(*formats: str) -> Callable[[Function], Function]:
+    """`-o`: how to print. Without it, a table on a terminal and tab-separated values in a pipe."""
+    return click.option(
+        "-o", "--output", "output", type=click.Choice(formats), help="How to print the result."
+    )

@@ -1,0 +1,211 @@
+"""Commands about datasets as such: init, add, ls, show, log."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from odf_coordinator.cli import output as printing
+from odf_coordinator.cli.context import format_option, passes_app
+from odf_coordinator.codec import ddl, manifest, views
+from odf_coordinator.dataset import Dataset
+from odf_coordinator.errors import InvalidText, NotFound, UserError
+from odf_coordinator.flows.add import DeclaredDataset
+from odf_coordinator.model import event as ev
+from odf_coordinator.model.block import SealedBlock
+from odf_coordinator.model.identity import short
+from odf_coordinator.model.source import FetchFilesGlob, FetchUrl
+from odf_coordinator.model.timeline import iso
+from odf_coordinator.rules.chain import DatasetState
+from odf_coordinator.wiring import App, init_workspace
+
+_MAX_MANIFEST = 4 << 20
+
+
+@click.command()
+@click.argument("folder", default=".", type=click.Path(file_okay=False, path_type=Path))
+def init(folder: Path) -> None:
+    """Make a workspace in FOLDER (default: here)."""
+    init_workspace(folder)
+    click.echo(f"workspace ready in {folder.resolve() / '.odf'}")
+
+
+@click.command()
+@click.argument("manifests", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-n", "--dry-run", is_flag=True, help="Check everything, add nothing.")
+@passes_app
+def add(app: App, manifests: tuple[Path, ...], dry_run: bool) -> None:
+    """Add the datasets that MANIFESTS describe: all of them, or none.
+
+    The order does not matter. The query of a derivative is checked by the engine that will run it.
+    """
+    app.workspace  # noqa: B018 no workspace is told before anything else
+    declared, problems = [], []
+    for path in manifests:
+        try:
+            parsed = manifest.parse(_text_of(path), str(path))
+        except InvalidText as error:
+            problems.extend(error.problems)
+            continue
+        declared.append(DeclaredDataset(manifest=parsed, base=path.parent.resolve()))
+    if problems:
+        raise InvalidText(problems)
+    for new in app.adder.add(declared, dry_run=dry_run):
+        verb = "would add" if dry_run else "added"
+        seed = new.events[0]
+        kind = seed.dataset_kind.value if isinstance(seed, ev.Seed) else ""
+        click.echo(f"{verb} {new.name} ({kind})")
+
+
+def _text_of(path: Path) -> str:
+    try:
+        if path.stat().st_size > _MAX_MANIFEST:
+            raise UserError(f"{path} is larger than a manifest can be")
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise NotFound(f"no file {path}; nothing was added") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from error
+
+
+@click.command()
+@format_option("table", "json", "yaml", "csv", "tsv")
+@passes_app
+def ls(app: App, output: str | None) -> None:
+    """List the datasets of the workspace."""
+    rows = []
+    for entry in app.workspace.entries():
+        state = app.workspace.dataset(entry.name).state()
+        rows.append(
+            {
+                "name": entry.name,
+                "kind": state.kind.value,
+                "records": state.next_offset,
+                "watermark": None if state.watermark is None else iso(state.watermark),
+                "updated": iso(state.system_time),
+                "head": state.head,
+            }
+        )
+    columns = ("name", "kind", "records", "watermark", "updated", "head")
+    chosen = output or printing.default_format(is_terminal=sys.stdout.isatty())
+    if chosen == "table":
+        rows = [row | {"head": short(str(row["head"]))} for row in rows]
+    printing.write_rows(rows, columns, chosen, sys.stdout)
+
+
+@click.command()
+@click.argument("ref")
+@format_option("table", "json", "yaml")
+@passes_app
+def show(app: App, ref: str, output: str | None) -> None:
+    """Show the dataset REF: identity, source, schema, where it stands."""
+    facts = _facts(app, app.workspace.dataset(ref).state(), ref)
+    if output == "json":
+        click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+        return
+    click.echo(yaml.safe_dump(facts, sort_keys=False, allow_unicode=True).rstrip())
+
+
+def _facts(app: App, state: DatasetState, ref: str) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "name": app.workspace.entry(ref).name,
+        "id": state.dataset_id,
+        "kind": state.kind.value,
+        "head": state.head,
+        "blocks": state.sequence_number + 1,
+        "records": state.next_offset,
+        "watermark": None if state.watermark is None else iso(state.watermark),
+        "updated": iso(state.system_time),
+    }
+    if state.source is not None:
+        facts["source"] = views.source(state.source)
+        facts["folder"] = str(app.workspace.base_folder(ref))
+    if state.transform is not None:
+        facts["source"] = views.transform(state.transform)
+        for shown, each in zip(facts["source"]["inputs"], state.transform.inputs, strict=True):
+            shown["name"] = app.workspace.entry_of(each.dataset_id).name
+    if state.schema is not None:
+        facts["schema"] = [ddl.print_field(field) for field in state.schema.fields()]
+    return facts
+
+
+@click.command()
+@click.argument("ref")
+@click.option("-n", "count", type=click.IntRange(min=1), help="Only the newest N blocks.")
+@format_option("text", "json", "yaml")
+@passes_app
+def log(app: App, ref: str, count: int | None, output: str | None) -> None:
+    """Show the metadata chain of the dataset REF, newest block first.
+
+    `-o json` shows the events as they are stored, `-o yaml` the form of the 0.15 specification.
+    """
+    dataset = app.workspace.dataset(ref)
+    blocks = _newest(dataset, count)
+    if output == "json":
+        click.echo(json.dumps([views.stored(b) for b in blocks], indent=2, ensure_ascii=False))
+    elif output == "yaml":
+        documents = [views.spec(sealed) for sealed in blocks]
+        click.echo(yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True).rstrip())
+    else:
+        for sealed in blocks:
+            click.echo(_told(app, sealed))
+
+
+def _newest(dataset: Dataset, count: int | None) -> list[SealedBlock]:
+    found = []
+    for sealed in dataset.blocks_back(dataset.head(), until=None):
+        found.append(sealed)
+        if len(found) == count:
+            break
+    return found
+
+
+def _told(app: App, sealed: SealedBlock) -> str:
+    """One block as a person reads it."""
+    block = sealed.block
+    lines = [f"block {sealed.hash}", f"  #{block.sequence_number}  {iso(block.system_time)}"]
+    lines.extend(f"  {line}" for line in _story(app, block.event))
+    return "\n".join(lines) + "\n"
+
+
+def _story(app: App, event: ev.Event) -> list[str]:
+    match event:
+        case ev.Seed():
+            return [f"seed {event.dataset_kind.value} {event.dataset_id}"]
+        case ev.SetPollingSource(source=source):
+            match source.fetch:
+                case FetchUrl(url=place) | FetchFilesGlob(path=place):
+                    return [f"source {place}, csv, append"]
+        case ev.SetTransform():
+            names = [app.workspace.entry_of(each.dataset_id).name for each in event.inputs]
+            engine = event.engine.image_digest or event.engine.build_id
+            query = [f"  {line}" for line in event.transform.query.strip().splitlines()]
+            return [f"transform of {', '.join(names)} by {event.transform.engine}", *query, engine]
+        case ev.SetDataSchema(schema=schema):
+            return ["schema", *(f"  {ddl.print_field(field)}" for field in schema.fields())]
+        case ev.AddData():
+            return (
+                [*_data(event), f"source state {event.new_source_state.value}"]
+                if (event.new_source_state)
+                else _data(event)
+            )
+        case ev.ExecuteTransform():
+            engine = event.engine.image_digest or event.engine.build_id
+            return [*_data(event), f"engine {event.engine.name} {event.engine.runner} {engine}"]
+    return []
+
+
+def _data(event: ev.AddData | ev.ExecuteTransform) -> list[str]:
+    lines = []
+    if event.new_data is not None:
+        offsets = event.new_data.offset_interval
+        lines.append(
+            f"data +{event.new_data.num_records} rows [{offsets.start}, {offsets.end}]"
+            f" hash {event.new_data.logical_hash}"
+        )
+    if event.new_watermark is not None:
+        lines.append(f"watermark {iso(event.new_watermark)}")
+    return lines

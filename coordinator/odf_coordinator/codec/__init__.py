@@ -1,0 +1,1 @@
+"""Bytes and text <-> values. Parse at the edge, trust inside."""

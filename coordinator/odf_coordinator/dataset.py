@@ -1,0 +1,203 @@
+"""One dataset: its chain and its data. The order of a commit lives here, and only here."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet as pq
+
+from odf_coordinator.codec import block as block_codec
+from odf_coordinator.codec import ddl
+from odf_coordinator.errors import HashMismatch, IntegrityError, InvalidBlock, NotFound
+from odf_coordinator.model.block import MetadataBlock, SealedBlock
+from odf_coordinator.model.event import AddData, DataSlice, ExecuteTransform
+from odf_coordinator.model.identity import BlockHash, DatasetName, LogicalHash, PhysicalHash
+from odf_coordinator.model.schema import Schema, Vocabulary
+from odf_coordinator.model.timeline import OffsetInterval
+from odf_coordinator.ports import Store
+from odf_coordinator.rules import chain, hashing, signing, slices
+from odf_coordinator.rules.chain import DatasetState
+
+_HEAD = "refs/head"
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedPart:
+    """Rows in a finished Parquet file that no block names yet."""
+
+    file: Path
+    slice: DataSlice
+
+
+class Dataset:
+    """A dataset in a store, under the name that the workspace gives it."""
+
+    def __init__(self, name: DatasetName, store: Store) -> None:
+        self.name = name
+        self._store = store
+
+    def head(self) -> BlockHash:
+        """The hash of the last block. Raises NotFound."""
+        return BlockHash(self._store.get(_HEAD).decode())
+
+    def block(self, block_hash: BlockHash) -> SealedBlock:
+        """One block, its hash checked. Raises IntegrityError when it is missing or damaged."""
+        try:
+            data = self._store.get(f"blocks/{block_hash}")
+        except NotFound:
+            raise InvalidBlock(f"{self.name}: block {block_hash} is missing") from None
+        return block_codec.decode_file(data, block_hash)
+
+    def blocks_back(self, start: BlockHash, *, until: BlockHash | None) -> Iterator[SealedBlock]:
+        """Blocks from `start` back to, but not including, `until` (None: all of them)."""
+        at: BlockHash | None = start
+        while at is not None and at != until:
+            sealed = self.block(at)
+            yield sealed
+            at = sealed.block.prev_block_hash
+        if at != until:
+            raise InvalidBlock(f"{self.name}: block {until} is not in the history of {start}")
+
+    def blocks(
+        self, *, after: BlockHash | None = None, upto: BlockHash | None = None
+    ) -> list[SealedBlock]:
+        """Blocks in order: those after `after` up to and including `upto` (None: the head)."""
+        return list(self.blocks_back(upto or self.head(), until=after))[::-1]
+
+    def state(self, *, upto: BlockHash | None = None) -> DatasetState:
+        """What the chain adds up to at its head, or at an earlier block."""
+        return chain.fold(self.blocks(upto=upto))
+
+    def stage(
+        self,
+        rows: pa.Table,
+        *,
+        schema: Schema,
+        vocabulary: Vocabulary,
+        folder: Path,
+    ) -> StagedPart:
+        """Write stamped rows as a part, named by its hash. Nothing is visible yet."""
+        folder.mkdir(parents=True, exist_ok=True)
+        offsets = rows.column(vocabulary.offset_column)
+        file = folder / f"{self.name}-{offsets[0].as_py()}.parquet"
+        pq.write_table(rows, file, compression="zstd", version="2.6", store_schema=False)
+        with file.open("rb") as reader:
+            physical = hashing.physical_hash(iter(lambda: reader.read(_PIECE), b""))
+        return StagedPart(
+            file=file,
+            slice=DataSlice(
+                logical_hash=self.logical_hash(rows, schema=schema, vocabulary=vocabulary),
+                physical_hash=physical,
+                offset_interval=OffsetInterval(start=offsets[0].as_py(), end=offsets[-1].as_py()),
+                size=file.stat().st_size,
+            ),
+        )
+
+    def logical_hash(
+        self, rows: pa.Table, *, schema: Schema, vocabulary: Vocabulary
+    ) -> LogicalHash:
+        """The hash of stored rows."""
+        fields = slices.stored_fields(schema, vocabulary)
+        types = {field.name: ddl.print_type(field.type) for field in fields}
+        return hashing.logical_hash(rows, types, leave_out=vocabulary.system_time_column)
+
+    def commit(
+        self,
+        state: DatasetState | None,
+        block: MetadataBlock,
+        *,
+        part: StagedPart | None = None,
+        key: signing.PrivateKey,
+        publish: bool = True,
+    ) -> SealedBlock:
+        """Data part, then block, then head: the swap of the head *is* the commit.
+
+        Raises RefConflict when the head is no longer the one of `state`; then nothing has changed.
+        With `publish=False` the head stays where it is: a chain that is being prepared.
+        """
+        chain.check_append(state, block)
+        if part is not None:
+            self._store.put(f"data/{part.slice.physical_hash}", part.file)
+        payload = block_codec.encode_payload(block)
+        signature = signing.sign(key, payload)
+        file = block_codec.encode_file(payload, signature)
+        sealed = SealedBlock(
+            hash=hashing.block_hash(file), block=block, payload=payload, signature=signature
+        )
+        self._store.put(f"blocks/{sealed.hash}", file)
+        if publish:
+            self.publish(sealed.hash, expected=state.head if state else None)
+        return sealed
+
+    def publish(self, head: BlockHash, *, expected: BlockHash | None) -> None:
+        """Move the head. Raises RefConflict."""
+        before = None if expected is None else expected.encode()
+        self._store.swap(_HEAD, expected=before, new=head.encode())
+
+    def rows(self, slice_: DataSlice) -> pa.Table:
+        """The rows of a slice. The file's hash is checked before it is opened.
+
+        Raises IntegrityError when the file is missing or damaged.
+        """
+        self.check_file(slice_.physical_hash, slice_.size)
+        return self.read(slice_)
+
+    def read(self, slice_: DataSlice) -> pa.Table:
+        """The rows of a slice, from a file whose hash was checked before."""
+        with self._store.open(f"data/{slice_.physical_hash}") as file:
+            return pq.read_table(file)
+
+    def scan(self, schema: Schema, vocabulary: Vocabulary) -> pa.dataset.Dataset:
+        """All rows as an Arrow dataset: columns and predicates are pushed down into the files.
+
+        The files' hashes are checked first. Raises IntegrityError.
+        """
+        file_format = pa.dataset.ParquetFileFormat()
+        fragments = []
+        for _, slice_ in self.slices():
+            self.check_file(slice_.physical_hash, slice_.size)
+            with self._store.open(f"data/{slice_.physical_hash}") as file:
+                fragments.append(file_format.make_fragment(file.read_buffer()))
+        rows_schema = slices.arrow_schema(schema, vocabulary)
+        return pa.dataset.FileSystemDataset(fragments, rows_schema, file_format)
+
+    def tail(self, count: int, schema: Schema, vocabulary: Vocabulary) -> pa.Table:
+        """The last rows, in order of offset; only the slices that hold them are read."""
+        found = [slices.arrow_schema(schema, vocabulary).empty_table()]
+        left = count
+        for _, slice_ in reversed(self.slices()):
+            if left <= 0:
+                break
+            rows = self.rows(slice_)
+            found.insert(1, rows.slice(max(rows.num_rows - left, 0)))
+            left -= rows.num_rows
+        return pa.concat_tables(found, promote_options="permissive")
+
+    def check_file(self, name: PhysicalHash, size: int) -> None:
+        """Is the data file there, with the bytes that name it? Raises IntegrityError."""
+        key = f"data/{name}"
+        found_size = self._store.size(key)
+        if found_size is None:
+            raise IntegrityError(
+                f"{self.name}: {key} is missing", hint="restore it from a copy of the dataset"
+            )
+        if found_size != size:
+            raise IntegrityError(f"{self.name}: {key} has {found_size} bytes, recorded {size}")
+        with self._store.open(key) as file:
+            found = hashing.physical_hash(iter(lambda: file.read(_PIECE), b""))
+        if found != name:
+            raise HashMismatch(f"{self.name}: {key}", expected=name, found=found)
+
+    def slices(
+        self, *, after: BlockHash | None = None, upto: BlockHash | None = None
+    ) -> list[tuple[SealedBlock, DataSlice]]:
+        """The slices that blocks in (after, upto] added, in order."""
+        found = []
+        for sealed in self.blocks(after=after, upto=upto):
+            event = sealed.block.event
+            if isinstance(event, AddData | ExecuteTransform) and event.new_data is not None:
+                found.append((sealed, event.new_data))
+        return found

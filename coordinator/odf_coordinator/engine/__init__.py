@@ -1,0 +1,1 @@
+"""Engines: found, started in a sandbox, kept warm, spoken to over gRPC."""

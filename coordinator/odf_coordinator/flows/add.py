@@ -1,0 +1,185 @@
+"""Add datasets: manifests in any order, checked whole, then all of them or none."""
+
+import graphlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from odf_coordinator.codec.manifest import Manifest
+from odf_coordinator.errors import (
+    ConflictError,
+    Invalid,
+    InvalidQuery,
+    InvalidText,
+    NotFound,
+    Problem,
+)
+from odf_coordinator.flows import execute
+from odf_coordinator.model.event import (
+    DatasetKind,
+    EnginePin,
+    Event,
+    Seed,
+    SetDataSchema,
+    SetPollingSource,
+    SetTransform,
+)
+from odf_coordinator.model.identity import BlockHash, DatasetName
+from odf_coordinator.model.schema import Schema, Vocabulary
+from odf_coordinator.model.source import DerivativeSource, PollingSource, TransformInput
+from odf_coordinator.model.timeline import Instant
+from odf_coordinator.ports import Clock, Engines, Listener
+from odf_coordinator.rules import signing, slices
+from odf_coordinator.rules.chain import DatasetState
+from odf_coordinator.rules.signing import PrivateKey
+from odf_coordinator.workspace import NewDataset, Workspace
+from odf_wire import messages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredDataset:
+    """A manifest and the folder that its relative paths start from."""
+
+    manifest: Manifest
+    base: Path
+
+    @property
+    def name(self) -> DatasetName:
+        """The dataset's name."""
+        return self.manifest.snapshot.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adder:
+    """Adds datasets to one workspace. `new_key` draws a key: chance comes in from outside."""
+
+    workspace: Workspace
+    engines: Engines
+    clock: Clock
+    listener: Listener
+    new_key: Callable[[], PrivateKey]
+
+    def add(self, declared: Sequence[DeclaredDataset], *, dry_run: bool) -> list[NewDataset]:
+        """Check everything, then add all or none; with `dry_run` only check.
+
+        Raises InvalidText with every mistake and its place, ConflictError when a name is taken.
+        """
+        self._check_names(declared)
+        known: dict[str, DatasetState] = {}
+        prepared: list[NewDataset] = []
+        problems: list[Problem] = []
+        for each in _sorted(declared):
+            try:
+                new, state = self._prepare(each, known)
+            except InvalidText as error:
+                problems.extend(error.problems)
+                continue
+            prepared.append(new)
+            known[each.name] = state
+        if problems:
+            raise InvalidText(problems)
+        if not dry_run:
+            self.workspace.add(prepared, now=self.clock.now())
+        return prepared
+
+    def _check_names(self, declared: Sequence[DeclaredDataset]) -> None:
+        seen = {entry.name.lower() for entry in self.workspace.entries()}
+        for each in declared:
+            if each.name.lower() in seen:
+                raise ConflictError(
+                    f"dataset '{each.name}' already exists",
+                    hint="give it another id, or work with the one that is there",
+                )
+            seen.add(each.name.lower())
+
+    def _prepare(
+        self, declared: DeclaredDataset, known: dict[str, DatasetState]
+    ) -> tuple[NewDataset, DatasetState]:
+        """A dataset's key and first events, and the state that they will add up to."""
+        key = self.new_key()
+        source = declared.manifest.snapshot.source
+        events: tuple[Event, ...]
+        if isinstance(source, PollingSource):
+            kind = DatasetKind.ROOT
+            schema = slices.root_schema(source.read.schema, Vocabulary())
+            events = (SetPollingSource(source=source), SetDataSchema(schema=schema))
+        else:
+            kind = DatasetKind.DERIVATIVE
+            events, schema = self._derivative(declared, source, known)
+        seed = Seed(dataset_id=signing.dataset_id(key), dataset_kind=kind)
+        state = DatasetState(
+            dataset_id=seed.dataset_id,
+            kind=kind,
+            head=BlockHash(""),
+            sequence_number=0,
+            system_time=Instant(0),
+            schema=schema,
+        )
+        new = NewDataset(name=declared.name, key=key, events=(seed, *events), base=declared.base)
+        return new, state
+
+    def _derivative(
+        self,
+        declared: DeclaredDataset,
+        source: DerivativeSource,
+        known: dict[str, DatasetState],
+    ) -> tuple[tuple[Event, ...], Schema]:
+        """Resolve the inputs and have the engine that will run the query accept it."""
+        inputs = self._inputs(declared.manifest, source, known)
+        request = messages.ValidateRequest(
+            inputs=tuple(
+                execute.input_shape(state, each.alias)
+                for state, each in zip(inputs, source.inputs, strict=True)
+            ),
+            query=source.transform.query,
+            vocabulary=execute.wire_vocabulary(Vocabulary()),
+        )
+        self.listener.progress(declared.name, "validating the query")
+        with self.engines.acquire(None) as engine:
+            try:
+                result = engine.validate(request)
+            except InvalidQuery as error:
+                place = (error.line, error.column)
+                problem = declared.manifest.query_problem(error, place=place)
+                raise InvalidText([problem]) from error
+            pin = EnginePin(build_id=engine.run.build_id, image_digest=engine.run.image_digest)
+        schema = slices.numbered(execute.fields_in(result.columns), Vocabulary())
+        transform = SetTransform(
+            inputs=tuple(
+                TransformInput(dataset_id=state.dataset_id, alias=each.alias)
+                for state, each in zip(inputs, source.inputs, strict=True)
+            ),
+            transform=source.transform,
+            engine=pin,
+        )
+        return (transform, SetDataSchema(schema=schema)), schema
+
+    def _inputs(
+        self, manifest: Manifest, source: DerivativeSource, known: dict[str, DatasetState]
+    ) -> list[DatasetState]:
+        """The states of the inputs, in the workspace or about to be added. Raises InvalidText."""
+        found, problems = [], []
+        for number, each in enumerate(source.inputs):
+            try:
+                state = known.get(each.name) or self.workspace.dataset(each.name).state()
+            except NotFound as error:
+                problems.append(manifest.input_problem(number, str(error), error.hint))
+                continue
+            found.append(state)
+        if problems:
+            raise InvalidText(problems)
+        return found
+
+
+def _sorted(declared: Sequence[DeclaredDataset]) -> list[DeclaredDataset]:
+    """Inputs before what is derived from them. Raises Invalid when they go round in a circle."""
+    by_name = {each.name: each for each in declared}
+    graph = graphlib.TopologicalSorter[DatasetName]()
+    for each in declared:
+        source = each.manifest.snapshot.source
+        inputs = source.inputs if isinstance(source, DerivativeSource) else ()
+        graph.add(each.name, *(i.name for i in inputs if i.name in by_name))
+    try:
+        return [by_name[name] for name in graph.static_order()]
+    except graphlib.CycleError as error:
+        raise Invalid(f"datasets derive from each other in a circle: {error.args[1]}") from error

@@ -1,0 +1,1 @@
+"""Fetch and read: what a polling source has to offer, as Arrow rows."""

@@ -1,0 +1,129 @@
+"""Files on this machine as external sources."""
+
+import glob
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import assert_never
+from urllib.parse import unquote, urlsplit
+
+from odf_coordinator.errors import ConflictError, Invalid, NotFound, StorageError
+from odf_coordinator.ingest import csv
+from odf_coordinator.model.event import SourceState, SourceStateKind
+from odf_coordinator.model.source import FetchFilesGlob, FetchUrl, PollingSource, ReadStep
+from odf_coordinator.ports import Fetched
+from odf_coordinator.rules.hashing import physical_hash
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_MAGIC = re.compile(r"[*?\[]")
+
+
+class FileSource:
+    """One file, or the files that match a pattern. See ports.ExternalSource."""
+
+    def poll(
+        self, source: PollingSource, *, base: Path, after: SourceState | None
+    ) -> Iterator[Fetched]:
+        """What is new after a state; paths are relative to `base`.
+
+        One file: its digest is the state, and an unchanged file gives nothing. A pattern: each file
+        is one item, in the bytewise order of the names below the pattern's fixed folder; the name
+        is the state, and files that sort at or before it are not read again. A state of the other
+        kind says nothing about this source. A file is read once, into memory: the bytes that are
+        hashed are the bytes that become rows. Raises ConflictError when a file changes meanwhile.
+        """
+        match source.fetch:
+            case FetchUrl():
+                yield from _poll_file(source.fetch, source.read, base, after)
+            case FetchFilesGlob():
+                yield from _poll_files(source.fetch, source.read, base, after)
+            case _:
+                assert_never(source.fetch)
+
+
+def _poll_file(
+    fetch: FetchUrl, read: ReadStep, base: Path, after: SourceState | None
+) -> Iterator[Fetched]:
+    content = _content(base / _local(fetch.url), fetch.url)
+    state = SourceState(kind=SourceStateKind.DIGEST, value=physical_hash([content]))
+    if state != after:
+        rows = csv.read(content, read, file=fetch.url)
+        yield Fetched(label=fetch.url, size=len(content), rows=rows, state=state)
+
+
+def _local(url: str) -> str:
+    """The path that an address means. Raises Invalid when it is not on this machine."""
+    if not _SCHEME.match(url):
+        return url
+    parts = urlsplit(url)
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+        raise Invalid(
+            f"{url} is not a file on this machine", hint="give a path or a file:// address"
+        )
+    if parts.query or parts.fragment:
+        raise Invalid(f"{url} has a query or a fragment", hint="write '?' as %3F and '#' as %23")
+    return unquote(parts.path)
+
+
+def _poll_files(
+    fetch: FetchFilesGlob, read: ReadStep, base: Path, after: SourceState | None
+) -> Iterator[Fetched]:
+    folder, pattern = _split(fetch.path)
+    names = sorted(_matches(base / folder, pattern), key=os.fsencode)
+    known = after is not None and after.kind is SourceStateKind.LAST_FILE
+    if not names and not known:
+        raise NotFound(
+            f"{fetch.path}: no file matches",
+            hint=f"the pattern is relative to {base}; hidden files do not count",
+        )
+    cursor = os.fsencode(after.value) if after is not None and known else b""
+    for name in names:
+        if os.fsencode(name) > cursor:
+            yield _file_step(base / folder / name, (folder / name).as_posix(), name, read)
+
+
+def _file_step(path: Path, label: str, name: str, read: ReadStep) -> Fetched:
+    if not name.isprintable():
+        raise Invalid(f"{label!r} is not a name that a block can record", hint="rename the file")
+    content = _content(path, label)
+    rows = csv.read(content, read, file=label)
+    state = SourceState(kind=SourceStateKind.LAST_FILE, value=name)
+    return Fetched(label=label, size=len(content), rows=rows, state=state)
+
+
+def _split(path: str) -> tuple[PurePosixPath, str]:
+    """The fixed folder of a pattern, and the pattern below it."""
+    parts = PurePosixPath(path).parts
+    fixed = next((n for n, part in enumerate(parts) if _MAGIC.search(part)), len(parts) - 1)
+    return PurePosixPath(*parts[:fixed]), "/".join(parts[fixed:])
+
+
+def _matches(folder: Path, pattern: str) -> list[str]:
+    names = set(glob.glob(pattern, root_dir=folder, recursive=True))  # noqa: PTH207
+    return [name for name in names if (folder / name).is_file()]
+
+
+def _content(path: Path, name: str) -> bytes:
+    """All bytes of a file at one moment: size and time must be the same before and after."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            kind = "a folder" if path.is_dir() else "not a regular file"
+            raise Invalid(
+                f"{name} is {kind}", hint="a fetch step of kind filesGlob reads many files"
+            )
+        with path.open("rb") as file:
+            before = os.fstat(file.fileno())
+            content = file.read()
+            after = os.fstat(file.fileno())
+    except FileNotFoundError as error:
+        raise NotFound(f"{name}: there is no such file", hint=f"looked for {path}") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise StorageError(f"{name} cannot be read: {reason}", hint=f"looked at {path}") from error
+    if (before.st_size, before.st_mtime_ns) != (len(content), after.st_mtime_ns):
+        raise ConflictError(
+            f"{name} changed while it was read", hint="pull again when it is complete"
+        )
+    return content

@@ -1,0 +1,1 @@
+"""Ad-hoc SQL over datasets."""

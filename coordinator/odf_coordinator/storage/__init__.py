@@ -1,0 +1,1 @@
+"""Stores: each passes tests/contract/store_contract.py."""

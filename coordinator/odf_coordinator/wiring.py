@@ -1,0 +1,164 @@
+"""Puts the real adapters in: the only place that builds them, reads the clock and draws keys."""
+
+import os
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from odf_coordinator.errors import ConflictError, NeedsNewer, NotFound, UserError
+from odf_coordinator.model.timeline import Instant
+from odf_coordinator.ports import Listener
+from odf_coordinator.storage.local import FileLocks, LocalStore, make_folder
+from odf_coordinator.workspace import Workspace
+
+if TYPE_CHECKING:
+    from odf_coordinator.engine.pool import EnginePool, EngineStatus
+    from odf_coordinator.flows.add import Adder
+    from odf_coordinator.flows.pull import Puller
+    from odf_coordinator.flows.verify import Verifier
+
+_FOLDER = ".odf"
+_VERSION = b"0\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says about the workspace and its engines."""
+
+    workspace: str | None = None
+    allow_unsandboxed: bool = False
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> Instant:
+        """See ports.Clock."""
+        return Instant(time.time_ns() // 1000)
+
+
+def init_workspace(folder: Path) -> None:
+    """Make a workspace in a folder, even below another one. Raises ConflictError when it is one."""
+    if (folder / _FOLDER).exists():
+        raise ConflictError(f"{folder} is a workspace already")
+    make_folder(folder)
+    inside = folder / _FOLDER
+    make_folder(inside)
+    make_folder(inside / "keys")
+    (inside / "keys").chmod(0o700)
+    LocalStore(inside).put("version", _VERSION)
+
+
+class App:
+    """One command's view of the world. Adapters are built when they are first needed."""
+
+    def __init__(self, options: Options, *, listener: Listener) -> None:
+        self._options = options
+        self.listener = listener
+        self.clock = SystemClock()
+
+    @cached_property
+    def root(self) -> Path:
+        """The folder of the workspace. Raises NotFound when there is none."""
+        named = self._options.workspace or os.environ.get("ODF_WORKSPACE")
+        if named:
+            if not (Path(named) / _FOLDER / "version").is_file():
+                raise NotFound(f"{named} is not a workspace", hint="make one with `odf init`")
+            return Path(named).resolve()
+        here = Path.cwd()
+        for folder in (here, *here.parents):
+            if (folder / _FOLDER / "version").is_file():
+                return folder
+        raise NotFound(f"no workspace in {here} or above it", hint="make one with `odf init`")
+
+    @cached_property
+    def workspace(self) -> Workspace:
+        """The workspace. Raises NeedsNewer when it is of a later version."""
+        inside = self.root / _FOLDER
+        store = LocalStore(inside)
+        if store.get("version") != _VERSION:
+            raise NeedsNewer(f"the workspace {self.root}")
+        return Workspace(self.root, store, FileLocks(inside / "locks"))
+
+    @cached_property
+    def engines(self) -> "EnginePool":
+        """The engines of this workspace."""
+        return self._pool(self.root / _FOLDER / "run")
+
+    def engine_status(self) -> "EngineStatus":
+        """What can run engines on this machine, in a workspace or not."""
+        return self._pool(Path.cwd() / _FOLDER / "run").status()
+
+    def _pool(self, run_dir: Path) -> "EnginePool":
+        from odf_coordinator.engine.choice import Runner
+        from odf_coordinator.engine.pool import EnginePool, EngineSettings
+        from odf_coordinator.engine.slots import default_runtime_dir
+
+        wanted = os.environ.get("ODF_RUNNER", "auto")
+        if wanted not in {runner.value for runner in Runner}:
+            raise UserError(f"ODF_RUNNER is '{wanted}'", hint="use auto, docker or process")
+        java_home = os.environ.get("JAVA_HOME")
+        return EnginePool(
+            EngineSettings(
+                run_dir=run_dir,
+                runtime_dir=default_runtime_dir(os.environ.get("XDG_RUNTIME_DIR")),
+                runner=Runner(wanted),
+                allow_unsandboxed=self._options.allow_unsandboxed
+                or os.environ.get("ODF_ALLOW_UNSANDBOXED") == "1",
+                image=os.environ.get("ODF_ENGINE_IMAGE"),
+                java_home=Path(java_home) if java_home else None,
+            )
+        )
+
+    @cached_property
+    def adder(self) -> "Adder":
+        """Adds datasets."""
+        from odf_coordinator.flows.add import Adder
+
+        return Adder(
+            workspace=self.workspace,
+            engines=self.engines,
+            clock=self.clock,
+            listener=self.listener,
+            new_key=Ed25519PrivateKey.generate,
+        )
+
+    @cached_property
+    def puller(self) -> "Puller":
+        """Pulls datasets."""
+        from odf_coordinator.flows.pull import Puller
+        from odf_coordinator.flows.pull_derivative import DerivativePuller
+        from odf_coordinator.flows.pull_root import RootPuller
+        from odf_coordinator.ingest.source import FileSource
+
+        return Puller(
+            workspace=self.workspace,
+            roots=RootPuller(
+                workspace=self.workspace,
+                source=FileSource(),
+                clock=self.clock,
+                listener=self.listener,
+            ),
+            derivatives=DerivativePuller(
+                workspace=self.workspace,
+                engines=self.engines,
+                clock=self.clock,
+                listener=self.listener,
+            ),
+        )
+
+    @cached_property
+    def verifier(self) -> "Verifier":
+        """Verifies datasets."""
+        from odf_coordinator.flows.verify import Verifier
+
+        return Verifier(
+            workspace=self.workspace,
+            engines=self.engines,
+            clock=self.clock,
+            listener=self.listener,
+        )

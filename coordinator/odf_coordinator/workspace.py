@@ -1,0 +1,199 @@
+"""A workspace: which datasets there are, their keys, and the plans that were saved.
+
+Everything goes through one store rooted at `.odf`. A dataset is visible when `catalog/<name>` is
+there; adding several at once is one swap of the `adding` journal, which is then rolled forward.
+"""
+
+import difflib
+import json
+import os
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from odf_coordinator.codec import plan as plan_codec
+from odf_coordinator.dataset import Dataset
+from odf_coordinator.errors import ConflictError, IntegrityError, NotFound, RefConflict, UserError
+from odf_coordinator.model.event import Event, Seed
+from odf_coordinator.model.identity import BlockHash, DatasetId, DatasetName
+from odf_coordinator.model.plan import Batch
+from odf_coordinator.model.timeline import Instant
+from odf_coordinator.ports import Locks, Store
+from odf_coordinator.rules import chain
+from odf_coordinator.rules.signing import PrivateKey
+
+_JOURNAL = "adding"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewDataset:
+    """A dataset that is about to be added: its key, its first events, its manifest's folder."""
+
+    name: DatasetName
+    key: PrivateKey
+    events: tuple[Event, ...]
+    base: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What the workspace knows of a dataset beside its chain; `base` is relative to the workspace."""
+
+    name: DatasetName
+    dataset_id: DatasetId
+    base: str
+
+
+class Workspace:
+    """The datasets of one `.odf` folder. `root` is the folder that holds it."""
+
+    def __init__(self, root: Path, store: Store, locks: Locks) -> None:
+        self.root = root
+        self._store = store
+        self._locks = locks
+        self._roll_forward()
+
+    @property
+    def scratch(self) -> Path:
+        """A folder on the same disk for files that are not finished."""
+        return self.root / ".odf" / "tmp"
+
+    def entries(self) -> list[Entry]:
+        """All datasets, by name."""
+        return [self._entry(key) for key in self._store.list("catalog/")]
+
+    def entry(self, name: str) -> Entry:
+        """The dataset of that name. Raises NotFound with a guess at what was meant."""
+        entries = {entry.name: entry for entry in self.entries()}
+        if name in entries:
+            return entries[DatasetName(name)]
+        close = difflib.get_close_matches(name, entries, n=1)
+        hint = f"did you mean '{close[0]}'?" if close else "`odf ls` shows what there is"
+        raise NotFound(f"no dataset '{name}' in this workspace", hint=hint)
+
+    def entry_of(self, dataset_id: DatasetId) -> Entry:
+        """The dataset of that identity. Raises NotFound."""
+        for entry in self.entries():
+            if entry.dataset_id == dataset_id:
+                return entry
+        raise NotFound(f"no dataset {dataset_id} in this workspace")
+
+    def dataset(self, name: str) -> Dataset:
+        """The dataset of that name. Raises NotFound."""
+        return self._dataset(self.entry(name).name)
+
+    def dataset_of(self, dataset_id: DatasetId) -> Dataset:
+        """The dataset of that identity. Raises NotFound."""
+        return self._dataset(self.entry_of(dataset_id).name)
+
+    def base_folder(self, name: str) -> Path:
+        """The folder that relative paths of the dataset's manifest start from."""
+        return (self.root / self.entry(name).base).resolve()
+
+    def key(self, dataset_id: DatasetId) -> PrivateKey:
+        """The dataset's private key. Raises UserError when it is not here."""
+        try:
+            raw = self._store.get(_key(dataset_id))
+        except NotFound:
+            raise UserError(
+                f"the private key of {dataset_id} is not in this workspace",
+                hint="without its key a dataset can be read and verified, not extended",
+            ) from None
+        try:
+            return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(raw.decode()))
+        except ValueError as error:
+            raise IntegrityError(f"the private key of {dataset_id} is damaged") from error
+
+    def lock(self, name: DatasetName) -> AbstractContextManager[None]:
+        """Keeps two processes from running one dataset's steps at once."""
+        return self._locks.hold(f"dataset-{name.lower()}")
+
+    # Adding
+
+    def add(self, new: Sequence[NewDataset], *, now: Instant) -> None:
+        """Add all or none. Raises ConflictError when a name is taken (without regard to case)."""
+        with self._locks.hold("workspace"):
+            taken = {entry.name.lower(): entry.name for entry in self.entries()}
+            for each in new:
+                if each.name.lower() in taken:
+                    raise ConflictError(
+                        f"dataset '{taken[each.name.lower()]}' already exists; nothing was added"
+                    )
+            entries = [self._prepare(each, now=now) for each in new]
+            journal = json.dumps([asdict(entry) for entry in entries]).encode()
+            self._store.swap(_JOURNAL, expected=None, new=journal)
+            self._finish_adding()
+
+    def _prepare(self, new: NewDataset, *, now: Instant) -> Entry:
+        """Key and chain in place, but not in the catalog: invisible until the journal is swapped."""
+        seed, *rest = new.events
+        if not isinstance(seed, Seed):
+            raise ValueError("the first event of a dataset is its seed")
+        private = new.key.private_bytes_raw().hex().encode()
+        self._store.put(_key(seed.dataset_id), private, private=True)
+        store = self._store.at(f"datasets/{new.name}")
+        store.delete("refs/head")  # of an attempt that was cut off before its journal
+        dataset = Dataset(new.name, store)
+        sealed = dataset.commit(None, chain.seed_block(seed, now=now), key=new.key)
+        state = chain.advance(None, sealed)
+        for event in rest:
+            block = chain.next_block(state, event, now=now)
+            state = chain.advance(state, dataset.commit(state, block, key=new.key))
+        base = Path(os.path.relpath(new.base, self.root)).as_posix()
+        return Entry(name=new.name, dataset_id=seed.dataset_id, base=base)
+
+    def _roll_forward(self) -> None:
+        if self._store.size(_JOURNAL) is not None:
+            with self._locks.hold("workspace"):
+                if self._store.size(_JOURNAL) is not None:
+                    self._finish_adding()
+
+    def _finish_adding(self) -> None:
+        for raw in json.loads(self._store.get(_JOURNAL)):
+            self._store.put(f"catalog/{raw['name']}", json.dumps(raw).encode())
+        self._store.delete(_JOURNAL)
+
+    # Plans (the replay law)
+
+    def saved_plan(self, dataset_id: DatasetId, head: BlockHash) -> Batch | None:
+        """The plan that was claimed for a head and not finished, if there is one."""
+        try:
+            return plan_codec.decode(self._store.get(_plan(dataset_id, head)))
+        except NotFound:
+            return None
+
+    def claim(self, batch: Batch) -> Batch:
+        """Save a plan before it is run. The first writer wins: run what this returns."""
+        try:
+            self._store.swap(
+                _plan(batch.dataset_id, batch.expected_head),
+                expected=None,
+                new=plan_codec.encode(batch),
+            )
+        except RefConflict:
+            return self.saved_plan(batch.dataset_id, batch.expected_head) or batch
+        return batch
+
+    def drop_plan(self, batch: Batch) -> None:
+        """Forget a plan that was committed, or that the engine answered with an error."""
+        self._store.delete(_plan(batch.dataset_id, batch.expected_head))
+
+    def _entry(self, key: str) -> Entry:
+        try:
+            return Entry(**json.loads(self._store.get(key)))
+        except (ValueError, TypeError) as error:
+            raise IntegrityError(f"the workspace's {key} is damaged: {error}") from error
+
+    def _dataset(self, name: DatasetName) -> Dataset:
+        return Dataset(name, self._store.at(f"datasets/{name}"))
+
+
+def _key(dataset_id: DatasetId) -> str:
+    return f"keys/{dataset_id.rpartition(':')[2]}"
+
+
+def _plan(dataset_id: DatasetId, head: BlockHash) -> str:
+    return f"plans/{dataset_id.rpartition(':')[2]}/{head}"

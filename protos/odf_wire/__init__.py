@@ -1,0 +1,1 @@
+"""The contract that coordinator and engine share: messages, their bytes, and the exchange files."""

@@ -4,8 +4,8 @@ from odf_coordinator.codec import block as block_codec
 from odf_coordinator.model.block import MetadataBlock, SealedBlock
 from odf_coordinator.model.event import (
     AddData,
-    DataSlice,
     DatasetKind,
+    DataSlice,
     EnginePin,
     EngineRun,
     Event,

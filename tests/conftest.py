@@ -28,7 +28,7 @@ def _without_spark() -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what the machine cannot run; ODF_REQUIRE=docker,spark turns such a skip into a failure."""
+    """Skip what the machine cannot run; ODF_REQUIRE=docker,spark makes such a skip a failure."""
     required = {name for name in os.environ.get("ODF_REQUIRE", "").split(",") if name}
     checks = {"docker": _without_docker, "spark": _without_spark}
     needed = {name for item in items for name in checks if item.get_closest_marker(name)}

@@ -1,1 +1,1 @@
-"""The coordinator of an Open Data Fabric: datasets, their chains, and the engines that derive them."""
+"""The coordinator of an Open Data Fabric: datasets, their chains, the engines deriving them."""

@@ -36,7 +36,7 @@ class Invalid(UserError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One mistake in a text that a person wrote: where it is, what is wrong, what would be right."""
+    """One mistake in a text that a person wrote: where it is, what is wrong, what is right."""
 
     file: str
     line: int

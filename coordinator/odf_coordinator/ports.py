@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
+from odf_wire import messages
 
 from odf_coordinator.model.event import EnginePin, EngineRun, SourceState
 from odf_coordinator.model.source import PollingSource
 from odf_coordinator.model.timeline import Instant
-from odf_wire import messages
 
 
 class Store(Protocol):
@@ -24,7 +24,8 @@ class Store(Protocol):
         """The bytes under a key. Raises NotFound."""
 
     def open(self, key: str) -> pa.NativeFile:
-        """The bytes under a key as a seekable file, for parts that may be large. Raises NotFound."""
+        """The bytes under a key as a seekable file, for parts that may be large. Raises
+        NotFound."""
 
     def put(self, key: str, content: bytes | Path, *, private: bool = False) -> None:
         """Keep bytes, or the bytes of a file (which may be moved), under a key.
@@ -103,7 +104,7 @@ class Listener(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """The folders of one attempt at one transaction: the engine reads `inputs`, writes `outputs`."""
+    """The folders of one attempt at a transaction: the engine reads `inputs`, writes `outputs`."""
 
     name: str
     inputs: Path
@@ -121,12 +122,12 @@ class Engine(Protocol):
         """Raises InvalidQuery, EngineError, EngineLost."""
 
     def exchange(self, transaction_id: str) -> AbstractContextManager[Exchange]:
-        """Fresh folders for one attempt; removed after success, kept for inspection after failure."""
+        """Fresh folders for one attempt; removed after success, kept for a look after failure."""
 
     def execute(
         self, request: messages.ExecuteRequest, *, listener: Listener, subject: str
     ) -> messages.ExecuteResult:
-        """Run one step over the exchange that the request names; the result's file is below `outputs`.
+        """Run one step over the exchange that the request names; its file is below `outputs`.
 
         Raises InvalidQuery or EngineError when the engine answered so, EngineLost when it did not
         answer.

@@ -16,7 +16,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from odf_coordinator.codec import plan as plan_codec
 from odf_coordinator.dataset import Dataset
-from odf_coordinator.errors import ConflictError, IntegrityError, NotFound, RefConflict, UserError
+from odf_coordinator.errors import (
+    ConflictError,
+    IntegrityError,
+    InternalError,
+    NotFound,
+    RefConflict,
+    UserError,
+)
 from odf_coordinator.model.event import Event, Seed
 from odf_coordinator.model.identity import BlockHash, DatasetId, DatasetName
 from odf_coordinator.model.plan import Batch
@@ -40,7 +47,7 @@ class NewDataset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What the workspace knows of a dataset beside its chain; `base` is relative to the workspace."""
+    """What the workspace knows of a dataset beside its chain; `base`: seen from the workspace."""
 
     name: DatasetName
     dataset_id: DatasetId
@@ -128,10 +135,10 @@ class Workspace:
             self._finish_adding()
 
     def _prepare(self, new: NewDataset, *, now: Instant) -> Entry:
-        """Key and chain in place, but not in the catalog: invisible until the journal is swapped."""
+        """Key and chain in place, but not in the catalog: invisible until the journal is in."""
         seed, *rest = new.events
         if not isinstance(seed, Seed):
-            raise ValueError("the first event of a dataset is its seed")
+            raise InternalError("the first event of a dataset is its seed")
         private = new.key.private_bytes_raw().hex().encode()
         self._store.put(_key(seed.dataset_id), private, private=True)
         store = self._store.at(f"datasets/{new.name}")

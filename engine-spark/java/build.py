@@ -38,7 +38,7 @@ def main() -> int:
         command = [javac, "--release", "17", "-encoding", "UTF-8", "-proc:none"]
         command += ["-XDignore.symbol.file", "-XDsuppressNotes"]
         command += ["-cp", f"{jars}/*", "-d", folder, *map(str, sources)]
-        compiled = subprocess.run(command, check=False)  # noqa: S603 - fixed arguments
+        compiled = subprocess.run(command, check=False)
         if compiled.returncode:
             return compiled.returncode
         _write_jar(Path(folder), arguments.output)

@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from odf_wire.messages import InputShape, Vocabulary
+
 from odf_engine_spark.guard import place_of
 from odf_engine_spark.plans import Node, Plan
 from odf_engine_spark.refusal import Refused
-from odf_wire.messages import InputShape, Vocabulary
 
 STATELESS = "stateless"
 

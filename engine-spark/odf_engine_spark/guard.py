@@ -7,10 +7,11 @@ inputs, calling listed functions. As analysed: the nodes, the expressions and th
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from odf_wire.messages import InputShape, Vocabulary
+
 from odf_engine_spark import functions, plans
 from odf_engine_spark.plans import Expression, Node, Part, Plan
 from odf_engine_spark.refusal import Refused
-from odf_wire.messages import InputShape, Vocabulary
 
 STATELESS_HINT = (
     "this engine runs stateless SELECTs: projection, filter, explode and UNION ALL;"

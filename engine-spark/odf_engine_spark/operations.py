@@ -11,13 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from odf_engine_spark import __version__, analysis, functions, marks, plans, tables, transactions
-from odf_engine_spark.analysis import Analysis
-from odf_engine_spark.faults import EngineFault, as_exception
-from odf_engine_spark.guard import Guard
-from odf_engine_spark.refusal import Refused
-from odf_engine_spark.session import Session
-from odf_engine_spark.tables import UnsupportedType
 from odf_wire.messages import (
     Column,
     ExecuteRequest,
@@ -31,6 +24,14 @@ from odf_wire.messages import (
     ValidateResult,
     Vocabulary,
 )
+
+from odf_engine_spark import __version__, analysis, functions, marks, plans, tables, transactions
+from odf_engine_spark.analysis import Analysis
+from odf_engine_spark.faults import EngineFault, as_exception
+from odf_engine_spark.guard import Guard
+from odf_engine_spark.refusal import Refused
+from odf_engine_spark.session import Session
+from odf_engine_spark.tables import UnsupportedType
 
 ENGINE = "odf-spark"
 DIALECT = "spark-sql"

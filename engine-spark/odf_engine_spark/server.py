@@ -9,9 +9,6 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 import grpc
-
-from odf_engine_spark.operations import Operations
-from odf_engine_spark.session import Session
 from odf_wire import codec
 from odf_wire._gen import engine_pb2_grpc
 from odf_wire._gen.engine_pb2 import Envelope
@@ -23,6 +20,9 @@ from odf_wire.messages import (
     ResponseBody,
     ValidateRequest,
 )
+
+from odf_engine_spark.operations import Operations
+from odf_engine_spark.session import Session
 
 _WORKERS = 16
 _MAX_MESSAGE = 64 << 20

@@ -143,7 +143,7 @@ class Session:
         """Start the JVM and Spark in it. Raises SessionFailed with the end of the JVM's log."""
         log = scratch / "jvm.log"
         with log.open("wb") as stderr:
-            process = subprocess.Popen(  # noqa: S603 - our own command
+            process = subprocess.Popen(
                 _command(java, jar, scratch),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from odf_wire.messages import Column, InputShape, InputSlice
+
 from odf_engine_spark import marks
 from odf_engine_spark.plans import Attribute
-from odf_wire.messages import Column, InputShape, InputSlice
 
 PARTITION_BYTES = 64 << 20
 """A tick larger than this is read by several tasks. Part of what fixes the output's bytes."""

@@ -4,9 +4,6 @@ import shutil
 from pathlib import Path
 
 import pyarrow as pa
-
-from odf_engine_spark.operations import Folders, Operations
-from odf_engine_spark.session import Session
 from odf_wire import arrow_files
 from odf_wire.flat import Instant
 from odf_wire.messages import (
@@ -19,6 +16,9 @@ from odf_wire.messages import (
     Tick,
     Vocabulary,
 )
+
+from odf_engine_spark.operations import Folders, Operations
+from odf_engine_spark.session import Session
 
 _QUERY = "SELECT event_time, upper(name) AS name, value * 2 AS value FROM warm WHERE value > 0"
 _SCHEMA = pa.schema(

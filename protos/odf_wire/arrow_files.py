@@ -1,4 +1,4 @@
-"""Arrow IPC files of the exchange folder: written once, uncompressed, memory-mapped by whoever reads.
+"""Arrow IPC files of the exchange folder: written once, uncompressed, memory-mapped to read.
 
 Normative text: docs/formats/exchange.md.
 """

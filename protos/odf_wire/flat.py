@@ -1,9 +1,9 @@
 """Frozen values <-> the object API of generated FlatBuffers code, by the values' own type hints.
 
-One table per dataclass, same names (snake_case here, camelCase there). `Instant`, and an integer that
-may be None, are structs, so that they may be absent; a closed union of dataclasses is a FlatBuffers
-union; types named in `texts` are stored as text. Reading is strict: what a value's type hint demands
-must be there.
+One table per dataclass, same names (snake_case here, camelCase there). `Instant`, and an integer
+that may be None, are structs, so that they may be absent; a closed union of dataclasses is a
+FlatBuffers union; types named in `texts` are stored as text. Reading is strict: what a value's
+type hint demands must be there.
 """
 
 import dataclasses
@@ -86,10 +86,12 @@ class _Field:
         return len(self.members) > 1
 
 
-@functools.cache
-def _fields(cls: type) -> tuple[_Field, ...]:
+def _read_fields(cls: Any) -> tuple[_Field, ...]:
     hints = typing.get_type_hints(cls)
     return tuple(_field(field.name, hints[field.name]) for field in dataclasses.fields(cls))
+
+
+_fields: Callable[[Any], tuple[_Field, ...]] = functools.cache(_read_fields)
 
 
 def _field(name: str, hint: Any) -> _Field:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from odf_wire.flat import Instant as Instant
+from odf_wire.flat import Instant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

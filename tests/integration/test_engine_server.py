@@ -14,7 +14,6 @@ from typing import Any
 import grpc
 import pyarrow as pa
 import pytest
-
 from odf_engine_spark import build
 from odf_wire import arrow_files, codec
 from odf_wire._gen import engine_pb2_grpc
@@ -94,9 +93,7 @@ def start_engine(folder: Path, *options: str) -> Engine:
     outputs.mkdir()
     command = [sys.executable, "-m", "odf_engine_spark", "--socket", str(folder / "e.sock")]
     command += ["--inputs", str(inputs), "--outputs", str(outputs), "--scratch", str(folder)]
-    process = subprocess.Popen(  # noqa: S603 - our own command
-        [*command, *options], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     line = process.stdout.readline()
     assert line.startswith(f"ready build_id={build.build_id()} "), line
@@ -109,7 +106,7 @@ def start_engine(folder: Path, *options: str) -> Engine:
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
     build_jar = Path(build.ROOT) / "engine-spark" / "java" / "build.py"
-    subprocess.run([sys.executable, str(build_jar)], check=True)  # noqa: S603 - ours
+    subprocess.run([sys.executable, str(build_jar)], check=True)
     folder = Path(tempfile.mkdtemp(prefix="odf-"))
     running = start_engine(folder, "--die-with-parent")
     yield running

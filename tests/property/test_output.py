@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-
 from odf_coordinator.cli import output
 from odf_coordinator.ingest import csv as ingest
 from odf_coordinator.model.schema import Field, Simple

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from odf_coordinator.cli import output as printing
 from odf_coordinator.cli.context import format_option, passes_app
-from odf_coordinator.errors import Invalid, OdfError
+from odf_coordinator.errors import Invalid
 from odf_coordinator.flows.pull import with_inputs
 from odf_coordinator.model.identity import DatasetName, short
 from odf_coordinator.model.report import Pulled, Verified

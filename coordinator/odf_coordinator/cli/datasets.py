@@ -12,7 +12,7 @@ from odf_coordinator.cli import output as printing
 from odf_coordinator.cli.context import format_option, passes_app
 from odf_coordinator.codec import ddl, manifest, views
 from odf_coordinator.dataset import Dataset
-from odf_coordinator.errors import InvalidText, NotFound, UserError
+from odf_coordinator.errors import InvalidText, NotFound, Problem, UserError
 from odf_coordinator.flows.add import DeclaredDataset
 from odf_coordinator.model import event as ev
 from odf_coordinator.model.block import SealedBlock
@@ -43,7 +43,8 @@ def add(app: App, manifests: tuple[Path, ...], dry_run: bool) -> None:
     The order does not matter. The query of a derivative is checked by the engine that will run it.
     """
     app.workspace  # noqa: B018 no workspace is told before anything else
-    declared, problems = [], []
+    declared: list[DeclaredDataset] = []
+    problems: list[Problem] = []
     for path in manifests:
         try:
             parsed = manifest.parse(_text_of(path), str(path))
@@ -176,9 +177,7 @@ def _story(app: App, event: ev.Event) -> list[str]:
         case ev.Seed():
             return [f"seed {event.dataset_kind.value} {event.dataset_id}"]
         case ev.SetPollingSource(source=source):
-            match source.fetch:
-                case FetchUrl(url=place) | FetchFilesGlob(path=place):
-                    return [f"source {place}, csv, append"]
+            return [f"source {_place(source.fetch)}, csv, append"]
         case ev.SetTransform():
             names = [app.workspace.entry_of(each.dataset_id).name for each in event.inputs]
             engine = event.engine.image_digest or event.engine.build_id
@@ -186,16 +185,15 @@ def _story(app: App, event: ev.Event) -> list[str]:
             return [f"transform of {', '.join(names)} by {event.transform.engine}", *query, engine]
         case ev.SetDataSchema(schema=schema):
             return ["schema", *(f"  {ddl.print_field(field)}" for field in schema.fields())]
-        case ev.AddData():
-            return (
-                [*_data(event), f"source state {event.new_source_state.value}"]
-                if (event.new_source_state)
-                else _data(event)
-            )
+        case ev.AddData(new_source_state=state):
+            return [*_data(event), *([f"source state {state.value}"] if state else [])]
         case ev.ExecuteTransform():
             engine = event.engine.image_digest or event.engine.build_id
             return [*_data(event), f"engine {event.engine.name} {event.engine.runner} {engine}"]
-    return []
+
+
+def _place(fetch: FetchUrl | FetchFilesGlob) -> str:
+    return fetch.url if isinstance(fetch, FetchUrl) else fetch.path
 
 
 def _data(event: ev.AddData | ev.ExecuteTransform) -> list[str]:

@@ -43,7 +43,7 @@ def build(force: bool) -> None:
 @passes_app
 def ls(app: App, output: str | None) -> None:
     """List engine images, and the warm engines of this workspace."""
-    rows = []
+    rows: list[dict[str, str | None]] = []
     try:
         for image in app.engines.images():
             rows.append(

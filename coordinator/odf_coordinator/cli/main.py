@@ -3,6 +3,7 @@
 import difflib
 import importlib
 import sys
+import traceback
 from typing import Any
 
 import click
@@ -65,11 +66,11 @@ class _Lazy(click.Group):
     help="Let the engine run as a bare process where neither Docker nor bubblewrap is there.",
 )
 @click.pass_context
-def odf(ctx: click.Context, **options: Any) -> None:
+def odf(ctx: click.Context, /, **options: Any) -> None:
     """Verifiable, reproducible data pipelines.
 
-    Start with `odf init`, describe a dataset in a manifest, `odf add` it and `odf pull` it. Then look
-    at it with `odf sql` and `odf log`, and prove it with `odf verify`.
+    Start with `odf init`, describe a dataset in a manifest, `odf add` it and `odf pull` it. Then
+    look at it with `odf sql` and `odf log`, and prove it with `odf verify`.
     """
     ctx.obj = options
 
@@ -83,9 +84,7 @@ def run(arguments: list[str]) -> int:
     """Run one command line; gives the exit code. Errors are told on stderr."""
     try:
         return _invoke(arguments)
-    except click.exceptions.Abort:
-        return _told("interrupted", code=_INTERRUPTED)
-    except KeyboardInterrupt:
+    except (click.exceptions.Abort, KeyboardInterrupt):
         return _told("interrupted: nothing half-done is visible", code=_INTERRUPTED)
     except BrokenPipeError:
         sys.stderr.close()
@@ -93,23 +92,25 @@ def run(arguments: list[str]) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except InvalidText as error:
-        for problem in error.problems:
-            click.echo(f"error: {problem}", err=True)
-        count = len(error.problems)
-        click.echo(f"{count} error{'s' if count > 1 else ''}, nothing was added", err=True)
-        return error.exit_code
     except OdfError as error:
         if "-v" in arguments or "--verbose" in arguments:
-            import traceback
-
             traceback.print_exc()
-        return _told(f"error: {error}", hint=error.hint, code=error.exit_code)
+        return _explain(error)
 
 
 def _invoke(arguments: list[str]) -> int:
     result = odf.main(args=arguments, prog_name="odf", standalone_mode=False)
     return result if isinstance(result, int) else 0
+
+
+def _explain(error: OdfError) -> int:
+    if not isinstance(error, InvalidText):
+        return _told(f"error: {error}", hint=error.hint, code=error.exit_code)
+    for problem in error.problems:
+        click.echo(f"error: {problem}", err=True)
+    count = len(error.problems)
+    summary = f"{count} error{'s' if count > 1 else ''}, nothing was added"
+    return _told(summary, code=error.exit_code)
 
 
 def _told(message: str, *, hint: str = "", code: int) -> int:

@@ -2,6 +2,7 @@
 
 import flatbuffers
 from flatbuffers.number_types import UOffsetTFlags
+from odf_wire import flat
 
 from odf_coordinator.codec import ddl
 from odf_coordinator.codec._gen import block_generated as gen
@@ -10,7 +11,6 @@ from odf_coordinator.model.block import MetadataBlock, SealedBlock
 from odf_coordinator.model.identity import BlockHash
 from odf_coordinator.model.schema import ColumnType
 from odf_coordinator.rules import hashing
-from odf_wire import flat
 
 FORMAT_VERSION = 0
 

@@ -310,7 +310,7 @@ def _path_in(location: tuple[str | int, ...]) -> Path:
 
 def _value_at(data: Any, path: Path) -> Any:
     for part in path:
-        data = data[part] if isinstance(data, list) else (data or {}).get(part)
+        data = data[part] if isinstance(part, int) else (data or {}).get(part)
     return data
 
 

@@ -1,7 +1,7 @@
 """YAML -> plain data with the place of every node, behind a guard against hostile documents.
 
-Only the JSON-compatible subset: no anchors, aliases, tags or duplicate keys, and a bounded depth. The
-guard reads events first, because the C parser crashes on deep nesting when it composes.
+Only the JSON-compatible subset: no anchors, aliases, tags or duplicate keys, and a bounded depth.
+The guard reads events first, because the C parser crashes on deep nesting when it composes.
 """
 
 from dataclasses import dataclass, field
@@ -14,6 +14,7 @@ from odf_coordinator.errors import Problem
 _MAX_DEPTH = 64
 _MAX_NODES = 100_000
 _MAX_EXCERPT = 200
+_MAX_DIGITS = 40
 
 Path = tuple[str | int, ...]
 
@@ -85,7 +86,7 @@ class Document:
 
 
 class _Refused(Exception):
-    def __init__(self, mark: yaml.Mark | None, message: str) -> None:
+    def __init__(self, mark: Any, message: str) -> None:
         super().__init__(message)
         self.mark = mark
 
@@ -121,8 +122,8 @@ def _guard(text: str) -> None:
             raise _Refused(mark, f"more than {_MAX_NODES} nodes")
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise _Refused(mark, "anchors and aliases are not allowed")
-        if getattr(event, "tag", None):
-            raise _Refused(mark, f"tags are not allowed ({event.tag})")
+        if tag := getattr(event, "tag", None):
+            raise _Refused(mark, f"tags are not allowed ({tag})")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > _MAX_DEPTH:
@@ -141,8 +142,8 @@ def _plain(node: yaml.Node) -> Any:
         return _mapping(node)
     if isinstance(node, yaml.SequenceNode):
         return [_plain(item) for item in node.value]
-    text = node.value
-    if node.style in _QUOTED:
+    text: str = node.value
+    if getattr(node, "style", None) in _QUOTED:
         return text
     if text in _NULLS:
         return None
@@ -153,7 +154,7 @@ def _plain(node: yaml.Node) -> Any:
 
 def _number(text: str) -> int | float | str:
     if text.lstrip("-").isdecimal() and text.isascii():
-        return int(text) if len(text) < 40 else text
+        return int(text) if len(text) <= _MAX_DIGITS else text
     try:
         return float(text) if any(c.isdigit() for c in text) and "_" not in text else text
     except ValueError:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from odf_wire import messages
+
 from odf_coordinator.codec.manifest import Manifest
 from odf_coordinator.errors import (
     ConflictError,
@@ -33,7 +35,6 @@ from odf_coordinator.rules import signing, slices
 from odf_coordinator.rules.chain import DatasetState
 from odf_coordinator.rules.signing import PrivateKey
 from odf_coordinator.workspace import NewDataset, Workspace
-from odf_wire import messages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

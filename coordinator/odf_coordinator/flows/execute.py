@@ -1,9 +1,10 @@
-"""Run one step of a derivative. Pull commits the outcome, verify compares it: this is what they share."""
+"""Run one step of a derivative: pull commits the outcome, verify compares it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+from odf_wire import arrow_files, flat, messages
 
 from odf_coordinator.codec import ddl
 from odf_coordinator.dataset import Dataset
@@ -18,7 +19,6 @@ from odf_coordinator.rules import exchange, slices
 from odf_coordinator.rules.chain import DatasetState
 from odf_coordinator.rules.planning import InputHistory, Tick, history_ticks
 from odf_coordinator.workspace import Workspace
-from odf_wire import arrow_files, messages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,47 +47,47 @@ def history(
     )
 
 
-def run_step(
-    workspace: Workspace,
-    batch: Batch,
-    state: DatasetState,
-    *,
-    engine: Engine,
-    listener: Listener,
-    subject: str,
-    transaction_id: TransactionId,
-) -> Outcome:
-    """Stage the inputs, call the engine, map the output, and hold the engine to its contract.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step of the derivative `subject`, run by an engine."""
 
-    `state` is that of the derivative before the step. Raises InvalidQuery, EngineError, EngineLost,
-    IntegrityError.
-    """
-    if state.transform is None or state.schema is None:
-        raise InternalError(f"{subject} has no transform")
-    with engine.exchange(transaction_id) as folders:
-        inputs = tuple(
-            _stage_input(workspace, interval, declared.alias, number, folders)
-            for number, (interval, declared) in enumerate(
-                zip(batch.inputs, state.transform.inputs, strict=True)
+    workspace: Workspace
+    engine: Engine
+    listener: Listener
+    subject: str
+
+    def run(self, batch: Batch, state: DatasetState, transaction_id: TransactionId) -> Outcome:
+        """Stage the inputs, call the engine, map the output, hold the engine to its contract.
+
+        `state` is that of the derivative before the step. Raises InvalidQuery, EngineError,
+        EngineLost, IntegrityError.
+        """
+        if state.transform is None or state.schema is None:
+            raise InternalError(f"{self.subject} has no transform")
+        with self.engine.exchange(transaction_id) as folders:
+            inputs = tuple(
+                _stage_input(self.workspace, interval, declared.alias, number, folders)
+                for number, (interval, declared) in enumerate(
+                    zip(batch.inputs, state.transform.inputs, strict=True)
+                )
             )
+            request = _request(batch, state, state.transform, inputs, transaction_id, folders)
+            result = self.engine.execute(request, listener=self.listener, subject=self.subject)
+            rows = _map_output(result, folders, state.schema)
+            stamped = None
+            if rows is not None:
+                stamped = slices.stamped(
+                    rows,
+                    schema=state.schema,
+                    vocabulary=state.vocabulary,
+                    next_offset=batch.next_offset,
+                    time=batch.system_time,
+                )
+        return Outcome(
+            rows=stamped,
+            watermark=None if result.watermark is None else Instant(result.watermark),
+            marks=tuple(_mark_in(mark) for mark in result.marks),
         )
-        request = _request(batch, state, state.transform, inputs, transaction_id, folders)
-        result = engine.execute(request, listener=listener, subject=subject)
-        rows = _map_output(result, folders, state.schema)
-        stamped = None
-        if rows is not None:
-            stamped = slices.stamped(
-                rows,
-                schema=state.schema,
-                vocabulary=state.vocabulary,
-                next_offset=batch.next_offset,
-                time=batch.system_time,
-            )
-    return Outcome(
-        rows=stamped,
-        watermark=None if result.watermark is None else Instant(result.watermark),
-        marks=tuple(_mark_in(mark) for mark in result.marks),
-    )
 
 
 def input_shape(state: DatasetState, alias: str) -> messages.InputShape:
@@ -165,7 +165,7 @@ def _stage_input(
     return messages.InputSlice(
         shape=input_shape(state, alias),
         file=file,
-        previous_watermark=None if watermark is None else messages.Instant(watermark),
+        previous_watermark=None if watermark is None else flat.Instant(watermark),
         ticks=_wire_ticks(ticks, sizes),
     )
 
@@ -234,8 +234,8 @@ def _map_output(
 
 
 def _mark_out(mark: Mark) -> messages.Mark:
-    watermark = None if mark.watermark is None else messages.Instant(mark.watermark)
-    return messages.Mark(offset=mark.offset, watermark=watermark, time=messages.Instant(mark.time))
+    watermark = None if mark.watermark is None else flat.Instant(mark.watermark)
+    return messages.Mark(offset=mark.offset, watermark=watermark, time=flat.Instant(mark.time))
 
 
 def _mark_in(mark: messages.Mark) -> Mark:

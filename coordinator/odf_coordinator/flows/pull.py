@@ -32,7 +32,7 @@ class Puller:
 def with_inputs(
     workspace: Workspace, names: Iterable[DatasetName], *, only_named: bool = False
 ) -> list[DatasetName]:
-    """The named datasets and all they derive from, inputs first; or only the named, in that order."""
+    """The named datasets and all they derive from, inputs first; or only the named ones."""
     wanted = list(names)
     graph = graphlib.TopologicalSorter[DatasetName]()
     waiting, seen = list(wanted), set(wanted)

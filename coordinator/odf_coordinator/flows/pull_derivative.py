@@ -73,16 +73,14 @@ class DerivativePuller:
         self.listener.progress(dataset.name, "starting engine")
         transaction_id = hashing.transaction_id(plan_codec.encode(batch))
         with self.engines.acquire(batch.engine) as engine:
+            step = execute.Step(
+                workspace=self.workspace,
+                engine=engine,
+                listener=self.listener,
+                subject=dataset.name,
+            )
             try:
-                outcome = execute.run_step(
-                    self.workspace,
-                    batch,
-                    state,
-                    engine=engine,
-                    listener=self.listener,
-                    subject=dataset.name,
-                    transaction_id=transaction_id,
-                )
+                outcome = step.run(batch, state, transaction_id)
             except EngineLost:
                 raise  # no answer: the plan stays, and the next pull runs it again
             except (EngineError, InvalidQuery):

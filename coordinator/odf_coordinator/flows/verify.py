@@ -168,16 +168,14 @@ class Verifier:
         if event.transaction_id != expected_id:
             return [f"transaction id {event.transaction_id}, expected {expected_id}"]
         replay_id = hashing.transaction_id(b"%s at %d" % (expected_id.encode(), self.clock.now()))
-        outcome = execute.run_step(
-            self.workspace,
-            batch,
-            state,
+        step = execute.Step(
+            workspace=self.workspace,
             engine=engine_for(batch.engine),
             listener=self.listener,
             subject=dataset.name,
-            transaction_id=replay_id,  # of its own: no engine may answer it from memory
         )
-        return self._compare(dataset, state, event, outcome)
+        # An id of its own: no engine may answer a replay from its last-transaction record.
+        return self._compare(dataset, state, event, step.run(batch, state, replay_id))
 
     def _compare(
         self,

@@ -63,7 +63,7 @@ class SetDataSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSlice:
-    """Rows that one step added. The logical hash says what they are, the physical one names a file."""
+    """Rows that one step added. The logical hash says what they are, the physical names a file."""
 
     logical_hash: LogicalHash
     physical_hash: PhysicalHash

@@ -24,12 +24,13 @@ TransactionId = NewType("TransactionId", str)
 _SUBDOMAIN = r"[a-zA-Z0-9]+(?:-[a-zA-Z0-9]+)*"
 _HOSTNAME = rf"{_SUBDOMAIN}(?:\.{_SUBDOMAIN})*"
 _NAME = re.compile(_HOSTNAME)
+_MAX_NAME = 200
 NAME_RULE = "letters and digits in parts joined by '.' or '-', such as org.example.cities"
 
 
 def is_dataset_name(text: str) -> bool:
     """Does the text follow the spec's grammar of a DatasetID?"""
-    return len(text) <= 200 and _NAME.fullmatch(text) is not None
+    return len(text) <= _MAX_NAME and _NAME.fullmatch(text) is not None
 
 
 def short(digest: str) -> str:

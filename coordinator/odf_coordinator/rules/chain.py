@@ -1,7 +1,7 @@
 """The rules of a chain: what state a history adds up to, and what may come next."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from odf_coordinator.errors import InvalidBlock
@@ -42,7 +42,7 @@ class DatasetState:
     source_state: SourceState | None = None
     inputs: tuple[InputInterval, ...] = ()
     last_mark: Mark | None = None
-    vocabulary: Vocabulary = Vocabulary()
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
 
     @property
     def next_offset(self) -> int:
@@ -148,7 +148,8 @@ Rule = Callable[[DatasetState | None, MetadataBlock], str | None]
 
 
 def check_append(state: DatasetState | None, block: MetadataBlock) -> None:
-    """May this block come after `state`? The same list on commit and in verify. Raises InvalidBlock."""
+    """May this block come after `state`? The same list on commit and in verify. Raises
+    InvalidBlock."""
     for rule in RULES:
         wrong = rule(state, block)
         if wrong is not None:
@@ -271,25 +272,17 @@ def _marks_tell_the_step(state: DatasetState | None, block: MetadataBlock) -> st
 def _no_empty_event(state: DatasetState | None, block: MetadataBlock) -> str | None:
     if state is None:
         return None
-    event = block.event
-    match event:
-        case AddData():
-            after = (event.new_watermark, event.new_source_state)
-            if event.new_data is None and after == (state.watermark, state.source_state):
-                return "nothing was added"
-        case ExecuteTransform():
-            if all(i.prev_block_hash == i.new_block_hash for i in event.inputs):
-                return "nothing was consumed"
-        case SetDataSchema():
-            return "the schema did not change" if event.schema == state.schema else None
-        case SetPollingSource():
-            return "the source did not change" if event.source == state.source else None
-        case SetTransform():
-            return "the transform did not change" if event == state.transform else None
-        case Seed():
-            return None
-        case _:
-            assert_never(event)
+    match block.event:
+        case AddData(new_data=None, new_watermark=watermark, new_source_state=source_state):
+            same = (watermark, source_state) == (state.watermark, state.source_state)
+            return "nothing was added" if same else None
+        case ExecuteTransform(inputs=inputs):
+            consumed = any(i.prev_block_hash != i.new_block_hash for i in inputs)
+            return None if consumed else "nothing was consumed"
+        case SetDataSchema(schema=state.schema) | SetPollingSource(source=state.source):
+            return "the event did not change anything"
+        case SetTransform() if block.event == state.transform:
+            return "the transform did not change"
     return None
 
 

@@ -79,7 +79,7 @@ def arrow_schema(schema: Schema, vocabulary: Vocabulary) -> pa.Schema:
 
 
 def root_schema(declared: tuple[Field, ...], vocabulary: Vocabulary) -> Schema:
-    """The schema of a root: what its read step declares, with event time first when it is not there.
+    """The schema of a root: what its read step declares, with event time first if it lacks one.
 
     Raises Invalid when a column has a system name or event time is not a time.
     """
@@ -118,7 +118,7 @@ def _is_event_time(column_type: ColumnType) -> bool:
 
 
 def with_event_time(rows: pa.Table, *, vocabulary: Vocabulary, fetched: Instant) -> pa.Table:
-    """Rows that all have an event time: their own column, or the time at which they were fetched."""
+    """Rows that all have an event time: their own column, or when they were fetched."""
     name = vocabulary.event_time_column
     if name in rows.column_names:
         missing = rows.column(name).null_count
@@ -137,7 +137,7 @@ def with_event_time(rows: pa.Table, *, vocabulary: Vocabulary, fetched: Instant)
 def stamped(
     rows: pa.Table, *, schema: Schema, vocabulary: Vocabulary, next_offset: int, time: Instant
 ) -> pa.Table:
-    """Rows as they are stored: offsets, operation and system time in front, columns as the schema says."""
+    """Rows as stored: offset, operation and system time first, then columns as the schema says."""
     count = rows.num_rows
     system = [
         pa.array(range(next_offset, next_offset + count), pa.int64()),

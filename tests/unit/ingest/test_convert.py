@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from odf_coordinator.ingest.convert import Unreadable, convert, first_unreadable
 from odf_coordinator.model.schema import ColumnType, Decimal, Simple, Timestamp
 from odf_coordinator.rules.slices import arrow_type

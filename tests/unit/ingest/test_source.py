@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 import pytest
-
 from odf_coordinator.errors import Invalid, NotFound, StorageError
 from odf_coordinator.ingest.source import FileSource
 from odf_coordinator.model.event import SourceState, SourceStateKind
@@ -164,5 +163,5 @@ def test_a_state_of_the_other_kind_says_nothing(tmp_path: Path) -> None:
 
 def test_a_name_that_cannot_be_recorded_is_refused(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"\xff.csv")).write_bytes(_CONTENT)
-    with pytest.raises(Invalid, match="rename|not a name"):
+    with pytest.raises(Invalid, match=r"rename|not a name"):
         _poll(tmp_path, FetchFilesGlob(path="*.csv"))

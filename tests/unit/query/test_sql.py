@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
-
 from odf_coordinator.errors import Invalid
 from odf_coordinator.model.identity import DatasetName
 from odf_coordinator.query import sql
@@ -90,7 +89,8 @@ def test_sixteen_bytes_are_a_uuid() -> None:
 
 def test_times_are_utc() -> None:
     query = """select event_time::date, date_trunc('month', event_time), event_time::varchar,
-               event_time + interval 1 month from "net.example.stations" where event_time < '1970-01-02'"""
+               event_time + interval 1 month
+               from "net.example.stations" where event_time < '1970-01-02'"""
     zero = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
     (row,) = _rows(query)
     assert row == [zero.date(), zero, "1970-01-01 00:00:00+00", zero.replace(month=2)]

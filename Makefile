@@ -26,6 +26,7 @@ setup-engine: $(STAMPS)/engine ## Add what runs the engine as a child process (p
 
 $(STAMPS)/engine: $(STAMPS)/coordinator engine-spark/requirements.lock $(wildcard engine-spark/java/odf/*.java)
 	$(call ensure,javac,openjdk-17-jdk-headless)
+	$(call ensure,bwrap,bubblewrap)
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r engine-spark/requirements.lock
 	$(BIN)/python engine-spark/java/build.py
 	@touch $@

@@ -575,5 +575,6 @@ def test_a_cancelled_call_frees_the_engine(engine: Engine) -> None:
 def test_an_idle_engine_ends_by_itself() -> None:
     folder = Path(tempfile.mkdtemp(prefix="odf-"))
     running = start_engine(folder, "--idle-exit", "0.1")
-    assert running.process.wait(timeout=30) == 0
+    with running.process:  # closes its output
+        assert running.process.wait(timeout=30) == 0
     shutil.rmtree(folder)

@@ -219,7 +219,10 @@ def _grid(
         table.add_column(Text(title), justify=justify, overflow="fold")
     for row in cells:
         table.add_row(*(Text(text, style="dim" if text == _NULL else "") for text in row))
-    console = Console(file=stream, width=width, force_terminal=stream.isatty(), highlight=False)
+    # Without a height, rich takes a dumb terminal for 80 columns wide.
+    console = Console(
+        file=stream, width=width, height=25, force_terminal=stream.isatty(), highlight=False
+    )
     with console.capture() as captured:
         console.print(table)
     return "".join(line.rstrip(" ") + "\n" for line in captured.get().split("\n")[:-1])

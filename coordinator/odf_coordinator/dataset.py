@@ -41,10 +41,12 @@ class Dataset:
 
     def head(self) -> BlockHash:
         """The hash of the last block. Raises NotFound."""
-        return BlockHash(self._store.get(_HEAD).decode())
+        return BlockHash(self._store.get(_HEAD).decode(errors="replace"))
 
     def block(self, block_hash: BlockHash) -> SealedBlock:
         """One block, its hash checked. Raises IntegrityError when it is missing or damaged."""
+        if not hashing.is_multihash(block_hash):
+            raise InvalidBlock(f"{self.name}: {block_hash!r} is not the hash of a block")
         try:
             data = self._store.get(f"blocks/{block_hash}")
         except NotFound:

@@ -43,7 +43,7 @@ class SystemClock:
 
 def init_workspace(folder: Path) -> None:
     """Make a workspace in a folder, even below another one. Raises ConflictError when it is one."""
-    if (folder / _FOLDER).exists():
+    if (folder / _FOLDER / "version").exists():
         raise ConflictError(f"{folder} is a workspace already")
     make_folder(folder)
     inside = folder / _FOLDER

@@ -159,8 +159,12 @@ class Workspace:
                     self._finish_adding()
 
     def _finish_adding(self) -> None:
-        for raw in json.loads(self._store.get(_JOURNAL)):
-            self._store.put(f"catalog/{raw['name']}", json.dumps(raw).encode())
+        try:
+            entries = [Entry(**raw) for raw in json.loads(self._store.get(_JOURNAL))]
+        except (ValueError, TypeError) as error:
+            raise IntegrityError(f"the workspace's {_JOURNAL} is damaged: {error}") from error
+        for entry in entries:
+            self._store.put(f"catalog/{entry.name}", json.dumps(asdict(entry)).encode())
         self._store.delete(_JOURNAL)
 
     # Plans (the replay law)

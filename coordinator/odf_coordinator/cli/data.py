@@ -56,7 +56,7 @@ def _line(pulled: Pulled, width: int) -> str:
     name = f"  {pulled.name:<{width}}"
     if not pulled.blocks:
         return f"{name}   up to date"
-    rows = f"+{pulled.rows} row{'' if pulled.rows == 1 else 's'}"
+    rows = "+" + _count(pulled.rows, "row")
     watermark = f"   watermark {iso(pulled.watermark)}" if pulled.watermark is not None else ""
     return f"{name}   {pulled.how:<16} {rows:<12} block {short(pulled.head)}{watermark}"
 
@@ -123,23 +123,31 @@ def verify(app: App, refs: tuple[str, ...], recursive: bool, integrity_only: boo
     names = _named(app, refs) if refs else [entry.name for entry in app.workspace.entries()]
     names = with_inputs(app.workspace, names) if recursive else names
     findings = 0
+    width = max((len(name) for name in names), default=0)
     for name in names:
         verified = app.verifier.verify(app.workspace.dataset(name), replay=not integrity_only)
         _clear(app)
-        click.echo(_proof(verified, replay=not integrity_only))
+        click.echo(_proof(verified, width, replay=not integrity_only))
         for finding in verified.findings:
             click.echo(f"error: {finding.dataset}: {finding.where}: {finding.message}", err=True)
         findings += len(verified.findings)
     return _VERIFICATION_FAILED if findings else 0
 
 
-def _proof(verified: Verified, *, replay: bool) -> str:
+def _proof(verified: Verified, width: int, *, replay: bool) -> str:
     word = "FAILED" if verified.findings else "ok"
-    parts = [f"chain and signatures {verified.blocks} blocks", f"data {verified.slices} slices"]
+    parts = [
+        f"chain and signatures {_count(verified.blocks, 'block')}",
+        f"data {_count(verified.slices, 'slice')}",
+    ]
     if verified.steps:
         done = f"{verified.replayed}/{verified.steps}" if replay else "skipped"
         parts.append(f"replay {done}")
-    return f"  {verified.name}   {'   '.join(parts)}   {word}"
+    return f"  {verified.name:<{width}}   {'   '.join(parts)}   {word}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _print(app: App, rows: pa.Table, output: str | None, types: tuple[str, ...] = ()) -> None:

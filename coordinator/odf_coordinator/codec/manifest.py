@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
@@ -53,7 +53,7 @@ def parse(text: str, file: str) -> Manifest:
         manifest = _Manifest.model_validate(document.data)
     except ValidationError as error:
         found = {_problem(document, detail) for detail in error.errors(include_url=False)}
-        raise InvalidText(sorted(found, key=lambda p: (p.line, p.column))) from None
+        raise InvalidText(sorted(found, key=astuple)) from None
     snapshot = _snapshot(manifest.content)
     problems = _beyond_shape(snapshot, document)
     if problems:

@@ -41,12 +41,10 @@ class Document:
 
     def problem(self, path: Path, message: str, *, hint: str = "", key: bool = False) -> Problem:
         """A mistake at a key or value; where the path leads nowhere, at what encloses it."""
-        places = self.keys if key else self.values
         known = path
-        while known not in places and known:
+        while known not in self.values:
             known = known[:-1]
-            places = self.values
-        place = places[known]
+        place = self.keys[path] if key and path in self.keys else self.values[known]
         return self.problem_at(
             place.line, place.column, message, path=".".join(map(str, path)), hint=hint
         )
@@ -153,10 +151,12 @@ def _plain(node: yaml.Node) -> Any:
 
 
 def _number(text: str) -> int | float | str:
-    if text.lstrip("-").isdecimal() and text.isascii():
+    if not text.isascii() or "_" in text or not any(c.isdigit() for c in text):
+        return text
+    if text.removeprefix("-").isdecimal():
         return int(text) if len(text) <= _MAX_DIGITS else text
     try:
-        return float(text) if any(c.isdigit() for c in text) and "_" not in text else text
+        return float(text)
     except ValueError:
         return text
 
@@ -188,9 +188,7 @@ def _place(node: yaml.Node, lines: tuple[str, ...]) -> Place:
     text_line, text_column = line, column
     if isinstance(node, yaml.ScalarNode) and node.style in ("|", ">"):
         text_line = line + 1
-        while text_line < len(lines) and not lines[text_line - 1].strip():
-            text_line += 1
-        first = lines[text_line - 1] if text_line <= len(lines) else ""
+        first = next((text for text in lines[line:] if text.strip()), "")
         text_column = len(first) - len(first.lstrip()) + 1
     elif isinstance(node, yaml.ScalarNode) and node.style in ("'", '"'):
         text_column = column + 1

@@ -4,6 +4,7 @@ Normative text for the logical hash: docs/formats/slice-hash.md.
 """
 
 import hashlib
+import re
 import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 from odf_coordinator.model.identity import BlockHash, LogicalHash, PhysicalHash, TransactionId
 
 _MULTIHASH_SHA3_256 = "1620"
+_FORM = re.compile("1620[0-9a-f]{64}")
 _CHUNK_ROWS = 65_536
 _LEAF = b"odf:slice-hash:1:chunk\0"
 _COLUMN = b"odf:slice-hash:1:column\0"
@@ -25,6 +27,11 @@ _TRANSACTION = b"odf:transaction:0\0"
 def multihash(digest: bytes) -> str:
     """A SHA3-256 digest as a multihash in base16."""
     return _MULTIHASH_SHA3_256 + digest.hex()
+
+
+def is_multihash(text: str) -> bool:
+    """Does the text have the form of one of our hashes?"""
+    return _FORM.fullmatch(text) is not None
 
 
 def block_hash(file: bytes) -> BlockHash:

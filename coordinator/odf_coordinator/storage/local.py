@@ -53,9 +53,10 @@ class LocalStore:
     def list(self, prefix: str) -> list[str]:
         """See ports.Store."""
         with _told(prefix):
+            folder = self._path(prefix.removesuffix("/")) if prefix else self._root
             found = [
                 path.relative_to(self._root).as_posix()
-                for path in (self._root / prefix).rglob("*")
+                for path in folder.rglob("*")
                 if path.is_file() and not path.name.startswith(".")
             ]
         return sorted(found)
@@ -145,10 +146,9 @@ def _staged(folder: Path, content: bytes | Path, *, private: bool) -> Iterator[P
                 file.write(content)
             else:
                 _take(content, staged, file.fileno())
+        staged.chmod(0o600 if private else 0o644)
         with staged.open("r+b") as file:
             os.fsync(file.fileno())
-        if not private:
-            staged.chmod(0o644)
         yield staged
     finally:
         staged.unlink(missing_ok=True)

@@ -1,0 +1,205 @@
+"""Cut before and after every write of each flow; the next run ends where an uncut one does."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from odf_coordinator.model.timeline import Instant
+from odf_coordinator.ports import Store
+from odf_coordinator.storage.local import LocalStore
+from odf_coordinator.storage.memory import MemoryStore
+
+from tests.builders import TIME
+from tests.contract.store_contract import StoreContract
+from tests.crash.cutting import Cut, CuttingStore, Fuse
+from tests.worlds import COPY, ROOT, World, copy_text, root_text
+
+_BEFORE_OR_AFTER = (False, True)
+
+
+class TestCuttingStore(StoreContract):
+    @pytest.fixture
+    def store(self) -> CuttingStore:
+        return CuttingStore(below=MemoryStore(), fuse=Fuse())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flow:
+    """What is there before, what is cut, and how many writes it has."""
+
+    given: Callable[[World], None]
+    run: Callable[[World], object]
+    writes: int
+
+
+def _nothing(world: World) -> None:
+    world.write("1.csv", (1, "A", 1), (2, "B", 2))
+    world.write("2.csv", (3, "A", 3))
+
+
+def _added(world: World) -> None:
+    _nothing(world)
+    _add(world)
+
+
+def _root_pulled(world: World) -> None:
+    _added(world)
+    world.pull(ROOT)
+
+
+def _all_pulled_and_more(world: World) -> None:
+    _root_pulled(world)
+    world.pull(COPY)
+    world.write("3.csv", (4, "C", 4), (4, "D", 5))
+    world.pull(ROOT)
+
+
+def _add(world: World) -> None:
+    """Like a person: who sees the datasets does not add them again."""
+    if not world.workspace.entries():
+        world.add(copy_text(), root_text())
+
+
+def _whole(world: World) -> None:
+    _add(world)
+    world.pull(ROOT, COPY)
+
+
+# Each of two datasets: its key, no head left of an earlier attempt, three times block and head.
+# Then the journal, two names in the catalog, the end of the journal.
+_ADD = 2 * (2 + 3 * 2) + 1 + 2 + 1
+_INGEST = 3  # part, block, head
+_STEP = 5  # plan, part, block, head, end of the plan
+
+FLOWS = {
+    "add": Flow(given=_nothing, run=_add, writes=_ADD),
+    "pull a root": Flow(given=_added, run=lambda world: world.pull(ROOT), writes=2 * _INGEST),
+    "first pull of a derivative": Flow(
+        given=_root_pulled, run=lambda world: world.pull(COPY), writes=_STEP
+    ),
+    "next pull of a derivative": Flow(
+        given=_all_pulled_and_more, run=lambda world: world.pull(COPY), writes=_STEP
+    ),
+    "the whole way": Flow(given=_nothing, run=_whole, writes=_ADD + 2 * _INGEST + _STEP),
+}
+STORES: dict[str, Callable[[Path], Store]] = {
+    "memory": lambda _: MemoryStore(),
+    "local": lambda folder: LocalStore(folder / "store"),
+}
+
+
+@contextmanager
+def _cut(world: World, fuse: Fuse) -> Iterator[None]:
+    """Inside, the world's writes burn the fuse; a cut ends here."""
+    below = world.store
+    world.store = CuttingStore(below=below, fuse=fuse)
+    try:
+        yield
+    except Cut:
+        pass
+    finally:
+        world.store = below
+
+
+def _uncut(flow: Flow, folder: Path) -> dict[str, bytes]:
+    world = World(folder=folder)
+    flow.given(world)
+    fuse = Fuse()
+    with _cut(world, fuse):
+        flow.run(world)
+    assert fuse.writes == flow.writes
+    return world.content()
+
+
+def _check_whole(world: World) -> None:
+    """All datasets are visible or none, and each one that is proves itself."""
+    heads = world.heads()
+    assert set(heads) in (set(), {ROOT, COPY})
+    for name in heads:
+        assert world.verify(name).findings == ()
+
+
+def _check_same(world: World, uncut: dict[str, bytes]) -> None:
+    """The same bytes; a plan that was committed but not yet forgotten may be left."""
+    content = world.content()
+    left = {key for key in content if key not in uncut}
+    assert all(key.startswith("plans/") for key in left)
+    assert {key: content[key] for key in uncut} == uncut
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("name", FLOWS)
+def test_after_any_cut_the_next_run_gives_the_same_bytes(
+    name: str, store: str, tmp_path: Path
+) -> None:
+    flow = FLOWS[name]
+    uncut = _uncut(flow, tmp_path / "uncut")
+    for at in range(1, flow.writes + 1):
+        for after in _BEFORE_OR_AFTER:
+            folder = tmp_path / f"{at}-{after}"
+            world = World(folder=folder, store=STORES[store](folder))
+            flow.given(world)
+            fuse = Fuse(at=at, after=after)
+            with _cut(world, fuse):
+                flow.run(world)
+            assert fuse.blown
+            _check_whole(world)
+            flow.run(world)
+            _check_same(world, uncut)
+            _check_whole(world)
+
+
+def test_adding_survives_a_cut_in_its_recovery(tmp_path: Path) -> None:
+    flow = FLOWS["add"]
+    uncut = _uncut(flow, tmp_path / "uncut")
+    for first in range(1, flow.writes + 1):
+        for second in range(1, flow.writes + 1):
+            world = World(folder=tmp_path / f"{first}-{second}")
+            flow.given(world)
+            for fuse in (Fuse(at=first), Fuse(at=second, after=True)):
+                with _cut(world, fuse):
+                    flow.run(world)
+            flow.run(world)
+            _check_same(world, uncut)
+
+
+@pytest.mark.parametrize("at", range(1, _STEP))
+def test_a_claimed_step_is_run_as_claimed_however_late_and_whatever_came_since(
+    at: int, tmp_path: Path
+) -> None:
+    flow = FLOWS["first pull of a derivative"]
+    uncut = _uncut(flow, tmp_path / "uncut")
+    world = World(folder=tmp_path / "cut")
+    flow.given(world)
+    with _cut(world, Fuse(at=at, after=True)):
+        flow.run(world)
+    world.clock.time = Instant(TIME + 1_000_000)
+    world.write("3.csv", (9, "later", 9))
+    world.pull(ROOT)
+    flow.run(world)
+    *first, last = world.dataset(COPY).blocks()
+    assert first[-1].hash.encode() == uncut[f"datasets/{COPY}/refs/head"]
+    assert last.block.system_time == world.clock.time
+    ids = {request.transaction_id for request in world.engine.requests}
+    assert len(ids) == 2
+    assert world.verify(COPY).findings == ()
+
+
+@pytest.mark.parametrize("after", _BEFORE_OR_AFTER)
+@pytest.mark.parametrize("at", range(1, 2 * _INGEST + 1))
+def test_no_row_is_taken_in_twice_or_lost_by_a_later_pull(
+    at: int, after: bool, tmp_path: Path
+) -> None:
+    world = World(folder=tmp_path)
+    _added(world)
+    with _cut(world, Fuse(at=at, after=after)):
+        world.pull(ROOT)
+    world.clock.time = Instant(TIME + 1_000_000)
+    world.pull(ROOT)
+    state = world.dataset(ROOT).state()
+    assert state.schema is not None
+    rows = world.dataset(ROOT).tail(10, state.schema, state.vocabulary)
+    assert rows.column("value").to_pylist() == [1, 2, 3]
+    assert rows.column("offset").to_pylist() == [0, 1, 2]

@@ -1,0 +1,86 @@
+"""Which datasets a pull takes, and in which order."""
+
+from pathlib import Path
+
+import pytest
+from odf_coordinator.errors import Invalid, NotFound
+from odf_coordinator.flows.pull import with_inputs
+from odf_coordinator.model.identity import DatasetName
+
+from tests.worlds import OTHER, ROOT, World, copy_text, root_text
+
+# By name the top comes first, by dependency the middle one does.
+A, M, Z = (DatasetName(name) for name in ("a.top", "m.side", "z.middle"))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """readings -> z.middle -> a.top; more -> m.side; a.top takes from `more` as well."""
+    made = World(folder=tmp_path)
+    made.add(
+        copy_text(A, Z, OTHER),
+        copy_text(M, OTHER),
+        copy_text(Z, ROOT),
+        root_text(ROOT),
+        root_text(OTHER),
+    )
+    made.write("1.csv", (1, "A", 1))
+    return made
+
+
+def _before(order: list[DatasetName], first: str, second: str) -> bool:
+    return order.index(DatasetName(first)) < order.index(DatasetName(second))
+
+
+def test_inputs_of_inputs_come_first_and_each_once(world: World) -> None:
+    order = with_inputs(world.workspace, [A, Z, A])
+    assert sorted(order) == sorted([A, Z, ROOT, OTHER])
+    assert _before(order, ROOT, Z)
+    assert _before(order, Z, A)
+    assert _before(order, OTHER, A)
+
+
+def test_what_nobody_asked_for_is_left_alone(world: World) -> None:
+    assert M not in with_inputs(world.workspace, [A])
+    assert with_inputs(world.workspace, [OTHER]) == [OTHER]
+
+
+def test_only_the_named_are_pulled_but_in_order_of_dependency(world: World) -> None:
+    pulled = world.pull(A, Z, ROOT)
+    assert [each.name for each in pulled] == [ROOT, Z, A]
+    assert [each.rows for each in pulled] == [1, 1, 1]
+
+
+def test_a_derivative_pulled_alone_takes_what_its_inputs_have(world: World) -> None:
+    assert [each.blocks for each in world.pull(A)] == [0]
+    world.pull(ROOT)
+    assert [each.blocks for each in world.pull(A)] == [0]
+    world.pull(Z)
+    assert [each.rows for each in world.pull(A)] == [1]
+
+
+def test_one_pull_of_all_leaves_nothing_to_do(world: World) -> None:
+    names = [entry.name for entry in world.workspace.entries()]
+    assert sum(each.blocks for each in world.pull(*names)) == 5
+    assert sum(each.blocks for each in world.pull(*names)) == 0
+    assert [world.verify(name).findings for name in names] == [()] * 5
+
+
+def test_an_unknown_name_is_told_before_anything_is_pulled(world: World) -> None:
+    before = world.content()
+    with pytest.raises(NotFound, match=r"a\.tob") as caught:
+        world.pull(ROOT, "a.tob")
+    assert caught.value.hint == "did you mean 'a.top'?"
+    assert world.content() == before
+
+
+@pytest.mark.parametrize("ring", [("x",), ("x", "y"), ("x", "y", "z")])
+def test_a_circle_cannot_be_added(tmp_path: Path, ring: tuple[str, ...]) -> None:
+    world = World(folder=tmp_path)
+    texts = [
+        copy_text(name, following)
+        for name, following in zip(ring, (*ring[1:], ring[0]), strict=True)
+    ]
+    with pytest.raises(Invalid, match="in a circle"):
+        world.add(*texts)
+    assert world.content() == {}

@@ -1,0 +1,171 @@
+"""A small world for flows: a workspace over a store, a clock that stands still, known keys.
+
+The same calls in two worlds give the same bytes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from odf_coordinator.codec import manifest
+from odf_coordinator.dataset import Dataset
+from odf_coordinator.flows.add import Adder, DeclaredDataset
+from odf_coordinator.flows.pull import Puller
+from odf_coordinator.flows.pull_derivative import DerivativePuller
+from odf_coordinator.flows.pull_root import RootPuller
+from odf_coordinator.flows.verify import Verifier
+from odf_coordinator.ingest.source import FileSource
+from odf_coordinator.model.identity import BlockHash, DatasetName
+from odf_coordinator.model.report import Pulled, Verified
+from odf_coordinator.model.timeline import Instant
+from odf_coordinator.ports import Store
+from odf_coordinator.rules.signing import PrivateKey
+from odf_coordinator.storage.local import FileLocks
+from odf_coordinator.storage.memory import MemoryStore
+from odf_coordinator.workspace import NewDataset, Workspace
+
+from tests.builders import TIME
+from tests.engines import OneEngine, PassThrough, Quiet, pass_through
+
+ROOT = DatasetName("org.example.readings")
+OTHER = DatasetName("org.example.more")
+COPY = DatasetName("org.example.copy")
+
+
+@dataclass
+class StandingClock:
+    """A clock that a test moves by hand."""
+
+    time: Instant = TIME
+
+    def now(self) -> Instant:
+        """See ports.Clock."""
+        return self.time
+
+
+def known_keys() -> Iterator[PrivateKey]:
+    """Always the same keys in the same order."""
+    for number in range(1, 256):
+        yield Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32)
+
+
+def root_text(name: str = ROOT, *, files: str = "in/*.csv", url: str = "") -> str:
+    """The manifest of a root that reads files of a pattern, or one file."""
+    fetch = f"{{kind: url, url: {url}}}" if url else f"{{kind: filesGlob, path: '{files}'}}"
+    return f"""\
+kind: DatasetSnapshot
+apiVersion: 1
+content:
+  id: {name}
+  source:
+    kind: root
+    fetch: {fetch}
+    read:
+      kind: csv
+      header: true
+      schema: [event_time TIMESTAMP(3), city STRING, value INT]
+    merge: {{kind: append}}
+"""
+
+
+def copy_text(name: str = COPY, *inputs: str, query: str = "select * from input") -> str:
+    """The manifest of a derivative of some inputs (default: the root)."""
+    return f"""\
+kind: DatasetSnapshot
+apiVersion: 1
+content:
+  id: {name}
+  source:
+    kind: derivative
+    inputs: [{", ".join(inputs or (ROOT,))}]
+    transform:
+      engine: spark
+      query: |-
+        {query}
+"""
+
+
+def rows_text(*rows: tuple[int, str, int]) -> str:
+    """A file of the root's shape: (hour of the day, city, value)."""
+    lines = [f"2024-05-01T{hour:02}:00:00Z,{city},{value}" for hour, city, value in rows]
+    return "\n".join(["event_time,city,value", *lines, ""])
+
+
+@dataclass(kw_only=True)
+class World:
+    """One folder with a workspace. `reopen` is what the next command would see."""
+
+    folder: Path
+    store: Store = field(default_factory=MemoryStore)
+    clock: StandingClock = field(default_factory=StandingClock)
+    engines: OneEngine = field(init=False)
+
+    def __post_init__(self) -> None:
+        (self.folder / "in").mkdir(parents=True, exist_ok=True)
+        self.engines = pass_through(self.folder / "engine")
+
+    @property
+    def engine(self) -> PassThrough:
+        """The one engine."""
+        return self.engines.engine
+
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace, opened anew."""
+        return Workspace(self.folder, self.store, FileLocks(self.folder / "locks"))
+
+    def dataset(self, name: str) -> Dataset:
+        """A dataset of the workspace."""
+        return self.workspace.dataset(name)
+
+    def heads(self) -> dict[str, BlockHash]:
+        """The head of every dataset that is visible."""
+        workspace = self.workspace
+        return {each.name: workspace.dataset(each.name).head() for each in workspace.entries()}
+
+    def write(self, name: str, *rows: tuple[int, str, int]) -> None:
+        """Put a file where the root looks."""
+        (self.folder / "in" / name).write_text(rows_text(*rows))
+
+    def add(self, *texts: str, dry_run: bool = False) -> list[NewDataset]:
+        """Add the datasets of some manifests, the n-th of which is the file `n.yaml`."""
+        declared = [
+            DeclaredDataset(manifest=manifest.parse(text, f"{number}.yaml"), base=self.folder)
+            for number, text in enumerate(texts)
+        ]
+        keys = known_keys()
+        adder = Adder(
+            workspace=self.workspace,
+            engines=self.engines,
+            clock=self.clock,
+            listener=Quiet(),
+            new_key=lambda: next(keys),
+        )
+        return adder.add(declared, dry_run=dry_run)
+
+    def pull(self, *names: str) -> list[Pulled]:
+        """Pull datasets, inputs first."""
+        workspace = self.workspace
+        puller = Puller(
+            workspace=workspace,
+            roots=RootPuller(
+                workspace=workspace, source=FileSource(), clock=self.clock, listener=Quiet()
+            ),
+            derivatives=DerivativePuller(
+                workspace=workspace, engines=self.engines, clock=self.clock, listener=Quiet()
+            ),
+        )
+        return list(puller.pull([DatasetName(name) for name in names]))
+
+    def verify(self, name: str, *, replay: bool = True) -> Verified:
+        """Verify a dataset."""
+        workspace = self.workspace
+        verifier = Verifier(
+            workspace=workspace, engines=self.engines, clock=self.clock, listener=Quiet()
+        )
+        return verifier.verify(workspace.dataset(name), replay=replay)
+
+    def content(self) -> dict[str, bytes]:
+        """All that the store holds."""
+        return {key: self.store.get(key) for key in self.store.list("")}

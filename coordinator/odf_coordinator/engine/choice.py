@@ -42,7 +42,8 @@ def choose(
         if runner is Runner.AUTO and (pin is None or pin.image_digest is None):
             return None
         raise SandboxUnavailable(
-            found.unavailable, hint="start Docker, or set ODF_RUNNER=process if the build is the same"
+            found.unavailable,
+            hint="start Docker, or set ODF_RUNNER=process if the build is the same",
         )
     if pin is None:
         return _default(found)

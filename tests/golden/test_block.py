@@ -1,0 +1,247 @@
+"""Known blocks have the bytes that they always had, and are read back as the same values."""
+
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from odf_coordinator.codec import block as block_codec
+from odf_coordinator.errors import InvalidBlock, NeedsNewer
+from odf_coordinator.model.block import MetadataBlock
+from odf_coordinator.model.event import (
+    AddData,
+    DatasetKind,
+    DataSlice,
+    EnginePin,
+    EngineRun,
+    Event,
+    ExecuteTransform,
+    InputInterval,
+    Seed,
+    SetDataSchema,
+    SetPollingSource,
+    SetTransform,
+    SourceState,
+    SourceStateKind,
+)
+from odf_coordinator.model.identity import (
+    BlockHash,
+    DatasetId,
+    LogicalHash,
+    PhysicalHash,
+    TransactionId,
+)
+from odf_coordinator.model.schema import (
+    Array,
+    Column,
+    Decimal,
+    Field,
+    Schema,
+    Simple,
+    Struct,
+    StructField,
+    Timestamp,
+)
+from odf_coordinator.model.source import (
+    FetchFilesGlob,
+    FetchUrl,
+    MergeAppend,
+    PollingSource,
+    ReadCsv,
+    Transform,
+    TransformInput,
+)
+from odf_coordinator.model.timeline import Instant, Mark, OffsetInterval
+from odf_coordinator.rules import chain, hashing, signing
+
+from tests.builders import sealed
+
+FOLDER = Path(__file__).parent
+TIME = Instant(1_700_000_000_000_000)
+ROOT_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+DERIVATIVE_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32, 64)))
+ROOT_ID, DERIVATIVE_ID = signing.dataset_id(ROOT_KEY), signing.dataset_id(DERIVATIVE_KEY)
+
+_FIELDS = (
+    Field(name="event_time", type=Timestamp(precision=3)),
+    Field(name="città", type=Simple.STRING),
+    Field(name="price", type=Decimal(precision=10, scale=2)),
+)
+_READ = ReadCsv(schema=_FIELDS, header=True, separator=";")
+_COLUMNS = tuple(Column(id=n, name=f.name, type=f.type) for n, f in enumerate(_FIELDS, start=1))
+_NESTED = Array(
+    item=Struct(
+        fields=(
+            StructField(name="a", type=Simple.BIGINT),
+            StructField(name="b c", type=Timestamp(precision=6)),
+        )
+    )
+)
+
+
+def _slice(start: int, end: int, size: int) -> DataSlice:
+    return DataSlice(
+        logical_hash=LogicalHash("1620" + "1a" * 32),
+        physical_hash=PhysicalHash("1620" + "2b" * 32),
+        offset_interval=OffsetInterval(start=start, end=end),
+        size=size,
+    )
+
+
+ROOT_EVENTS: dict[str, Event] = {
+    "root-0-seed": Seed(dataset_id=ROOT_ID, dataset_kind=DatasetKind.ROOT),
+    "root-1-set-polling-source": SetPollingSource(
+        source=PollingSource(fetch=FetchUrl(url="cities.csv"), read=_READ, merge=MergeAppend())
+    ),
+    "root-2-set-data-schema": SetDataSchema(schema=Schema(columns=_COLUMNS)),
+    "root-3-add-data": AddData(
+        prev_offset=None,
+        new_data=_slice(0, 9, 1234),
+        new_watermark=Instant(TIME - 1),
+        new_source_state=SourceState(kind=SourceStateKind.DIGEST, value="1620" + "3c" * 32),
+    ),
+    "root-4-set-polling-source": SetPollingSource(
+        source=PollingSource(
+            fetch=FetchFilesGlob(path="in/*.csv"),
+            read=ReadCsv(schema=_FIELDS, header=False, separator=","),
+            merge=MergeAppend(),
+        )
+    ),
+    "root-5-add-data": AddData(
+        prev_offset=9,
+        new_data=None,
+        new_watermark=Instant(TIME),
+        new_source_state=SourceState(kind=SourceStateKind.LAST_FILE, value="2024.csv"),
+    ),
+}
+DERIVATIVE_EVENTS: dict[str, Event] = {
+    "derivative-0-seed": Seed(dataset_id=DERIVATIVE_ID, dataset_kind=DatasetKind.DERIVATIVE),
+    "derivative-1-set-transform": SetTransform(
+        inputs=(TransformInput(dataset_id=ROOT_ID, alias="cities"),),
+        transform=Transform(engine="spark", query="SELECT event_time, xs FROM cities"),
+        engine=EnginePin(build_id="sha256:" + "4d" * 32, image_digest="sha256:" + "5e" * 32),
+    ),
+    "derivative-2-set-data-schema": SetDataSchema(
+        schema=Schema(columns=(_COLUMNS[0], Column(id=2, name="xs", type=_NESTED)))
+    ),
+    "derivative-3-execute-transform": ExecuteTransform(
+        inputs=(
+            InputInterval(
+                dataset_id=ROOT_ID,
+                prev_block_hash=None,
+                new_block_hash=BlockHash("1620" + "6f" * 32),
+                prev_offset=None,
+                new_offset=9,
+            ),
+        ),
+        prev_offset=None,
+        new_data=_slice(0, 4, 4321),
+        new_watermark=Instant(TIME),
+        marks=(
+            Mark(offset=-1, watermark=None, time=TIME),
+            Mark(offset=4, watermark=Instant(TIME), time=Instant(TIME + 1)),
+        ),
+        engine=EngineRun(
+            name="spark", build_id="sha256:" + "4d" * 32, image_digest=None, runner="bubblewrap"
+        ),
+        transaction_id=TransactionId("1620" + "70" * 32),
+    ),
+}
+NAMES = (*ROOT_EVENTS, *DERIVATIVE_EVENTS)
+
+
+def files() -> dict[str, tuple[bytes, MetadataBlock]]:
+    """Each block as a file, and as a value; two chains, each block after the one before it."""
+    found = {}
+    for key, events in ((ROOT_KEY, ROOT_EVENTS), (DERIVATIVE_KEY, DERIVATIVE_EVENTS)):
+        state = None
+        for number, (name, event) in enumerate(events.items()):
+            block = MetadataBlock(
+                prev_block_hash=state.head if state else None,
+                sequence_number=number,
+                system_time=Instant(TIME + number),
+                event=event,
+            )
+            chain.check_append(state, block)
+            payload = block_codec.encode_payload(block)
+            signature = signing.sign(key, payload)
+            found[name] = (block_codec.encode_file(payload, signature), block)
+            state = chain.advance(state, sealed(block, signature))
+    return found
+
+
+def _stored(name: str) -> bytes:
+    return (FOLDER / f"{name}.block").read_bytes()
+
+
+def test_there_is_a_file_of_every_kind_of_event() -> None:
+    kinds = {type(event) for event in (*ROOT_EVENTS.values(), *DERIVATIVE_EVENTS.values())}
+    assert kinds == set(Event.__args__)
+    assert {path.stem for path in FOLDER.glob("*.block")} == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_block_is_written_with_exactly_these_bytes(name: str) -> None:
+    file, _ = files()[name]
+    assert file == _stored(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_stored_block_is_read_as_the_same_value(name: str) -> None:
+    data = _stored(name)
+    _, block = files()[name]
+    found = block_codec.decode_file(data, hashing.block_hash(data))
+    assert found.block == block
+    assert block_codec.encode_file(found.payload, found.signature) == data
+    signer = ROOT_ID if name in ROOT_EVENTS else DERIVATIVE_ID
+    signing.check(signer, found.payload, found.signature)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_with_one_flipped_byte_is_refused(name: str) -> None:
+    data = _stored(name)
+    expected = hashing.block_hash(data)
+    for at in range(len(data)):
+        damaged = data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
+        with pytest.raises(InvalidBlock):
+            block_codec.decode_file(damaged, expected)
+
+
+def _open_signed(data: bytes, signer: DatasetId) -> None:
+    found = block_codec.decode_file(data, hashing.block_hash(data))
+    signing.check(signer, found.payload, found.signature)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_flipped_byte_under_its_own_hash_is_no_signed_block(name: str) -> None:
+    data, signer = _stored(name), ROOT_ID if name in ROOT_EVENTS else DERIVATIVE_ID
+    original = block_codec.decode_file(data, hashing.block_hash(data))
+    start = data.index(original.payload)
+    for at in range(start, start + len(original.payload)):
+        damaged = data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
+        with pytest.raises((InvalidBlock, NeedsNewer)):
+            _open_signed(damaged, signer)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_that_was_cut_off_is_refused_even_under_its_own_hash(name: str) -> None:
+    data = _stored(name)
+    for length in range(len(data)):
+        with pytest.raises(InvalidBlock):
+            block_codec.decode_file(data[:length], hashing.block_hash(data[:length]))
+
+
+def test_a_newer_format_is_not_damage(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = _stored("root-0-seed")
+    block = block_codec.decode_file(data, hashing.block_hash(data))
+    with monkeypatch.context() as newer:
+        newer.setattr(block_codec, "FORMAT_VERSION", 1)
+        data = block_codec.encode_file(block.payload, block.signature)
+    with pytest.raises(NeedsNewer, match="format version 1"):
+        block_codec.decode_file(data, hashing.block_hash(data))
+
+
+def test_an_event_that_is_not_known_is_not_damage(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = _stored("derivative-3-execute-transform")
+    monkeypatch.setattr(block_codec, "_EVENTS", 5)
+    with pytest.raises(NeedsNewer, match="event number 6"):
+        block_codec.decode_file(data, hashing.block_hash(data))

@@ -109,9 +109,10 @@ def engine() -> Iterator[Engine]:
     subprocess.run([sys.executable, str(build_jar)], check=True)
     folder = Path(tempfile.mkdtemp(prefix="odf-"))
     running = start_engine(folder, "--die-with-parent")
-    yield running
-    running.process.terminate()
-    assert running.process.wait(timeout=30) == 0
+    with running.process:
+        yield running
+        running.process.terminate()
+        assert running.process.wait(timeout=30) == 0
     assert [path.name for path in folder.iterdir() if path.name.startswith("odf-engine-")] == []
     shutil.rmtree(folder)
 

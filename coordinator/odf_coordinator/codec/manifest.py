@@ -176,10 +176,17 @@ class _Snapshot(_Object):
     source: Annotated[_Root | _Derivative, Field(discriminator="kind"), BeforeValidator(_tagged)]
 
 
+def _not_true(value: Any) -> Any:
+    return str(value) if isinstance(value, bool) else value  # True equals 1
+
+
+_One = Annotated[Literal[1], BeforeValidator(_not_true)]
+
+
 class _Manifest(_Object):
     kind: Annotated[Literal["DatasetSnapshot"], _kind(("DatasetSnapshot",))]
-    apiVersion: Literal[1] | None = None  # noqa: N815 the spec's name
-    version: Literal[1] | None = None
+    apiVersion: _One | None = None  # noqa: N815 the spec's name
+    version: _One | None = None
     content: _Snapshot
 
     @model_validator(mode="after")

@@ -84,12 +84,17 @@ class Adder:
         return prepared
 
     def _check_names(self, declared: Sequence[DeclaredDataset]) -> None:
-        seen = {entry.name.lower() for entry in self.workspace.entries()}
+        there = {entry.name.lower() for entry in self.workspace.entries()}
+        seen: set[str] = set()
         for each in declared:
-            if each.name.lower() in seen:
+            if each.name.lower() in there:
                 raise ConflictError(
                     f"dataset '{each.name}' already exists",
                     hint="give it another id, or work with the one that is there",
+                )
+            if each.name.lower() in seen:
+                raise ConflictError(
+                    f"dataset '{each.name}' is in two manifests", hint="give one another id"
                 )
             seen.add(each.name.lower())
 

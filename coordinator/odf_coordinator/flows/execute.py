@@ -74,6 +74,7 @@ class Step:
             request = _request(batch, state, state.transform, inputs, transaction_id, folders)
             result = self.engine.execute(request, listener=self.listener, subject=self.subject)
             rows = _map_output(result, folders, state.schema)
+            _check_event_time(rows, state.vocabulary)
             stamped = None
             if rows is not None:
                 stamped = slices.stamped(
@@ -208,6 +209,11 @@ def _wire_ticks(ticks: list[Tick], sizes: list[int]) -> tuple[messages.Tick, ...
             batches += 1
         found.append(messages.Tick(batches=batches, rows=tick.rows, mark=_mark_out(tick.mark)))
     return tuple(found)
+
+
+def _check_event_time(rows: pa.Table | None, vocabulary: Vocabulary) -> None:
+    if rows is not None and rows[vocabulary.event_time_column].null_count:
+        raise EngineError("the engine's output has rows without an event time")
 
 
 def _map_output(

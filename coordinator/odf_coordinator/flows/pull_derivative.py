@@ -4,7 +4,14 @@ from dataclasses import dataclass
 
 from odf_coordinator.codec import plan as plan_codec
 from odf_coordinator.dataset import Dataset
-from odf_coordinator.errors import EngineError, EngineLost, InternalError, InvalidQuery, RefConflict
+from odf_coordinator.errors import (
+    EngineError,
+    EngineLost,
+    InternalError,
+    InvalidBlock,
+    InvalidQuery,
+    RefConflict,
+)
 from odf_coordinator.flows import execute
 from odf_coordinator.model.event import ExecuteTransform, InputInterval
 from odf_coordinator.model.plan import Batch
@@ -106,6 +113,11 @@ class DerivativePuller:
             transaction_id=transaction_id,
         )
         block = chain.next_block(state, event, now=batch.system_time)
+        try:
+            chain.check_append(state, block)
+        except InvalidBlock as error:
+            self.workspace.drop_plan(batch)
+            raise EngineError(f"the engine's answer cannot be recorded: {error}") from error
         key = self.workspace.key(state.dataset_id)
         sealed = dataset.commit(state, block, part=part, key=key)
         self.workspace.drop_plan(batch)

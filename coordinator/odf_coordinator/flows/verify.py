@@ -104,6 +104,10 @@ class Verifier:
         self.listener.progress(dataset.name, "checking data", _block(sealed))
         try:
             rows = dataset.rows(event.new_data)
+            if rows.num_rows != event.new_data.num_records:
+                raise IntegrityError(
+                    f"{event.new_data.num_records} rows recorded, {rows.num_rows} found"
+                )
             found = dataset.logical_hash(rows, schema=state.schema, vocabulary=state.vocabulary)
         except (OdfError, OSError, ValueError, KeyError) as error:
             tally.findings.append(_finding(dataset, _block(sealed), error))

@@ -46,8 +46,8 @@ def test_the_engine_that_serves(
     ("pin", "runner", "found", "hint"),
     [
         (None, AUTO, EMPTY, "odf engine build"),
-        (None, DOCKER, DOWN, "--runner process"),
-        (PIN_OLD, AUTO, DOWN, "--runner process"),
+        (None, DOCKER, DOWN, "ODF_RUNNER=process"),
+        (PIN_OLD, AUTO, DOWN, "ODF_RUNNER=process"),
         (PIN_ABSENT, AUTO, BOTH, "odf engine build"),
         (PIN_ABSENT_BUILD, DOCKER, BOTH, "odf engine build"),
     ],

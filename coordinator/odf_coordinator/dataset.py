@@ -113,12 +113,10 @@ class Dataset:
         *,
         part: StagedPart | None = None,
         key: signing.PrivateKey,
-        publish: bool = True,
     ) -> SealedBlock:
         """Data part, then block, then head: the swap of the head *is* the commit.
 
         Raises RefConflict when the head is no longer the one of `state`; then nothing has changed.
-        With `publish=False` the head stays where it is: a chain that is being prepared.
         """
         chain.check_append(state, block)
         if part is not None:
@@ -130,14 +128,9 @@ class Dataset:
             hash=hashing.block_hash(file), block=block, payload=payload, signature=signature
         )
         self._store.put(f"blocks/{sealed.hash}", file)
-        if publish:
-            self.publish(sealed.hash, expected=state.head if state else None)
+        before = state.head.encode() if state else None
+        self._store.swap(_HEAD, expected=before, new=sealed.hash.encode())
         return sealed
-
-    def publish(self, head: BlockHash, *, expected: BlockHash | None) -> None:
-        """Move the head. Raises RefConflict."""
-        before = None if expected is None else expected.encode()
-        self._store.swap(_HEAD, expected=before, new=head.encode())
 
     def rows(self, slice_: DataSlice) -> pa.Table:
         """The rows of a slice. The file's hash is checked before it is opened.

@@ -1,6 +1,6 @@
 """Where the ticks of a call stand, and the marks and the watermark that they give the output.
 
-Normative text: docs/formats/streaming.md.
+Normative text: docs/formats/engine-protocol.md.
 """
 
 from collections.abc import Collection, Mapping, Sequence

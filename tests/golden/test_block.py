@@ -223,6 +223,13 @@ def test_a_flipped_byte_under_its_own_hash_is_no_signed_block(name: str) -> None
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_the_same_block_in_another_layout_is_refused(name: str) -> None:
+    longer = _stored(name) + b"\0" * 4
+    with pytest.raises(InvalidBlock, match="laid out"):
+        block_codec.decode_file(longer, hashing.block_hash(longer))
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_file_that_was_cut_off_is_refused_even_under_its_own_hash(name: str) -> None:
     data = _stored(name)
     for length in range(len(data)):

@@ -179,6 +179,18 @@ def test_dictionaries_do_not_matter(rows: Rows, cut: int) -> None:
     assert rows.hash(pa.table(encoded, names=table.column_names)) == rows.hash()
 
 
+def test_nulls_inside_a_dictionary_are_nulls() -> None:
+    plain = pa.array(["a", None, "b"])
+    keys = pa.array([0, 1, 2], pa.int32())
+    encoded = pa.DictionaryArray.from_arrays(keys, pa.array(["a", None, "b"]))
+    viewed = plain.cast(pa.string_view())
+    hashes = {
+        hashing.logical_hash(pa.table({"x": each}), {"x": "STRING"}, leave_out=SYSTEM_TIME)
+        for each in (plain, encoded, viewed)
+    }
+    assert len(hashes) == 1
+
+
 _PARQUET = st.fixed_dictionaries(
     {
         "compression": st.sampled_from(["none", "snappy", "zstd", "gzip"]),

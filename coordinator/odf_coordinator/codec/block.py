@@ -56,6 +56,8 @@ def decode_file(data: bytes, expected: BlockHash) -> SealedBlock:
         raise InvalidBlock(f"block {expected}: not a block file: {error}") from error
     if version > FORMAT_VERSION:
         raise NeedsNewer(f"block {expected} (format version {version})")
+    if encode_file(payload, signature) != data:
+        raise InvalidBlock(f"block {expected}: the file is not laid out as a block file is")
     return SealedBlock(
         hash=expected,
         block=_decode_payload(payload, expected),

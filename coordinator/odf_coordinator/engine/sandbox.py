@@ -73,7 +73,7 @@ def daemon() -> Iterator[docker.DockerClient]:
     except (DockerException, requests.RequestException) as error:
         raise SandboxUnavailable(
             f"Docker does not answer: {error}",
-            hint="start Docker, or choose the process runner (--runner process)",
+            hint="start Docker, or choose child processes: ODF_RUNNER=process",
         ) from error
     try:
         yield client

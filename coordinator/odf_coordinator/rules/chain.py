@@ -253,12 +253,18 @@ def _inputs_continue(state: DatasetState | None, block: MetadataBlock) -> str | 
     return None
 
 
+def _goes_back(mark: Mark, before: Mark) -> bool:
+    was, now = before.watermark, mark.watermark
+    earlier = was is not None and (now is None or now < was)
+    return earlier or mark.offset < before.offset or mark.time < before.time
+
+
 def _marks_tell_the_step(state: DatasetState | None, block: MetadataBlock) -> str | None:
     if state is None or not isinstance(block.event, ExecuteTransform):
         return None
     event, before = block.event, state.last_mark
     for mark in event.marks:
-        if before and (mark.offset < before.offset or mark.time < before.time):
+        if before and _goes_back(mark, before):
             return "marks go back"
         if before and (mark.offset, mark.watermark) == (before.offset, before.watermark):
             return "a mark repeats the one before"

@@ -96,9 +96,10 @@ def _chunk_digest(array: pa.Array) -> bytes:
 
 def _canonical(array: pa.Array) -> Iterator[Any]:
     """Row count, validity, values of valid rows; nested types by their leaves."""
+    array = _plain(array)
     yield struct.pack("<q", len(array))
     yield _validity(array)
-    array = _plain(array.drop_null() if array.null_count else array)
+    array = array.drop_null() if array.null_count else array
     kind = array.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         yield _buffer(pc.cast(pc.list_value_length(array), pa.int64()))
@@ -120,15 +121,10 @@ def _validity(array: pa.Array) -> Any:
 
 def _bits(booleans: pa.Array) -> bytes:
     """A boolean array as packed bits from bit 0 on, whatever its offset in memory."""
-    rebased = (
-        pa.concat_arrays([booleans, pa.array([], pa.bool_())]) if booleans.offset else booleans
-    )
-    if rebased.offset:
-        rebased = pa.array(rebased.to_pylist(), pa.bool_())
-    length = (len(rebased) + 7) // 8
-    packed = bytearray(rebased.buffers()[1].to_pybytes()[:length]) if length else bytearray()
-    if len(rebased) % 8 and packed:
-        packed[-1] &= (1 << len(rebased) % 8) - 1
+    copied = pa.concat_arrays([booleans, pa.array([False])])
+    packed = bytearray(copied.buffers()[1].to_pybytes()[: (len(booleans) + 7) // 8])
+    if len(booleans) % 8:
+        packed[-1] &= (1 << len(booleans) % 8) - 1
     return bytes(packed)
 
 

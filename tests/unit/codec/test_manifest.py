@@ -193,6 +193,7 @@ def test_keys_are_guessed_among_those_of_their_place(
         ("id: org.example.cities", "id: [a]", (4, 7, "content.id"), "a text"),
         ('separator: ";"', "separator: ';;'", (13, 18, "content.source.read.separator"), "one"),
         ("apiVersion: 1", "apiVersion: 2", (2, 13, "apiVersion"), "unknown '2'"),
+        ("apiVersion: 1", "apiVersion: true", (2, 13, "apiVersion"), "unknown 'True'"),
         ("apiVersion: 1", "apiVersion: one", (2, 13, "apiVersion"), "unknown 'one'"),
     ],
 )

@@ -206,12 +206,25 @@ def test_marks_and_watermark_that_do_not_fit_are_never_committed(
 ) -> None:
     before = world.heads()
     world.engine.answer = lambda result: replace(result, **changes)
-    with pytest.raises((EngineError, IntegrityError), match="mark"):
+    with pytest.raises(EngineError, match="mark"):
         world.pull(COPY)
     assert world.heads() == before
     world.engine.answer = lambda result: result
     world.pull(COPY)
     assert world.verify(COPY).findings == ()
+
+
+def test_rows_without_an_event_time_are_never_committed(world: World) -> None:
+    before = world.heads()
+
+    def forget(rows: pa.Table) -> pa.Table:
+        nothing = pa.nulls(rows.num_rows, rows.schema.field("event_time").type)
+        return rows.set_column(rows.column_names.index("event_time"), "event_time", nothing)
+
+    world.engine.rows = forget
+    with pytest.raises(EngineError, match="event time"):
+        world.pull(COPY)
+    assert world.heads() == before
 
 
 def test_a_damaged_input_stops_the_step_before_the_engine_sees_it(world: World) -> None:

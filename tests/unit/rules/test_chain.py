@@ -127,6 +127,15 @@ def _step(**changes: Any) -> ExecuteTransform:
     [
         ({"inputs": ()}, "not those of the transform"),
         ({"marks": ()}, "last mark"),
+        (
+            {
+                "marks": (
+                    Mark(offset=0, watermark=Instant(7), time=TIME),
+                    Mark(offset=1, watermark=Instant(5), time=TIME),
+                )
+            },
+            "marks go back",
+        ),
         ({"marks": (Mark(offset=0, watermark=Instant(5), time=TIME),)}, "last mark"),
         ({"marks": (Mark(offset=1, watermark=Instant(4), time=TIME),)}, "last mark"),
         ({"new_data": data_slice(1, 2)}, "rows start at 1"),

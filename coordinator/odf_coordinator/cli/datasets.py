@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import yaml
 
 from odf_coordinator.cli import output as printing
 from odf_coordinator.cli.context import format_option, passes_app
@@ -107,7 +106,7 @@ def show(app: App, ref: str, output: str | None) -> None:
     if output == "json":
         click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
         return
-    click.echo(yaml.safe_dump(facts, sort_keys=False, allow_unicode=True).rstrip())
+    click.echo(printing.yaml_text([facts]))
 
 
 def _facts(app: App, state: DatasetState, ref: str) -> dict[str, Any]:
@@ -149,7 +148,7 @@ def log(app: App, ref: str, count: int | None, output: str | None) -> None:
         click.echo(json.dumps([views.stored(b) for b in blocks], indent=2, ensure_ascii=False))
     elif output == "yaml":
         documents = [views.spec(sealed) for sealed in blocks]
-        click.echo(yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True).rstrip())
+        click.echo(printing.yaml_text(documents))
     else:
         for sealed in blocks:
             click.echo(_told(app, sealed))

@@ -26,6 +26,7 @@ from tools import ENV, BuildError, capture, ensure, run, say
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 IMAGE = "odf/engine-spark"
+NOTE = "engine-spark/build/image"
 PORT = 5544
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 # Paths of the repository that the image mirrors below /opt/odf.
@@ -107,9 +108,11 @@ def _build(arguments: argparse.Namespace) -> str:
         if not (arguments.force or arguments.fresh) and (found := _loaded(build_id)):
             say(f"{_tag(build_id)} is up to date")
             run(["docker", "tag", found, f"{IMAGE}:latest"], what="docker tag")
-            return found.removeprefix("sha256:")
+            return _noted(found.removeprefix("sha256:"))
     ingredients = _ingredients(arguments, architecture, site, build_id)
-    return _assemble(ingredients, _load if arguments.output is None else _writer(arguments.output))
+    if arguments.output is not None:
+        return _assemble(ingredients, _writer(arguments.output))
+    return _noted(_assemble(ingredients, _load))
 
 
 def _check(arguments: argparse.Namespace) -> str:
@@ -242,6 +245,12 @@ def _load(image: archive.Image) -> None:
             say("docker load stopped reading")
     if load.returncode:
         raise BuildError(f"docker load failed (exit code {load.returncode})")
+
+
+def _noted(digest: str) -> str:
+    """Write down which image is this checkout's: another checkout here may have its own."""
+    (REPOSITORY / NOTE).write_text(f"sha256:{digest}\n")
+    return digest
 
 
 if __name__ == "__main__":

@@ -13,7 +13,11 @@ trap clean_up EXIT
 
 say() { printf '\n# %s\n' "$*"; }
 run() {
-  printf '$ %s\n' "$*"
+  printf '$'
+  for word in "$@"; do
+    case $word in *[!A-Za-z0-9._/=-]*) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac
+  done
+  printf '\n'
   "$@"
 }
 

@@ -32,6 +32,9 @@ class Quiet:
     def warning(self, subject: str, message: str) -> None:
         """See ports.Listener."""
 
+    def clear(self) -> None:
+        """See ports.Listener."""
+
 
 @dataclass(kw_only=True)
 class PassThrough:

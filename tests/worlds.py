@@ -17,7 +17,7 @@ from odf_coordinator.flows.pull_root import RootPuller
 from odf_coordinator.flows.verify import Verifier
 from odf_coordinator.ingest.source import FileSource
 from odf_coordinator.model.identity import BlockHash, DatasetName
-from odf_coordinator.model.report import Pulled, Verified
+from odf_coordinator.model.report import NotPulled, Pulled, Verified
 from odf_coordinator.model.timeline import Instant
 from odf_coordinator.ports import Store
 from odf_coordinator.rules.signing import PrivateKey
@@ -145,7 +145,15 @@ class World:
         return adder.add(declared, dry_run=dry_run)
 
     def pull(self, *names: str) -> list[Pulled]:
-        """Pull datasets, inputs first."""
+        """Pull datasets, inputs first. Raises the first error."""
+        told = self.try_pull(*names)
+        for each in told:
+            if isinstance(each, NotPulled) and each.error is not None:
+                raise each.error
+        return [each for each in told if isinstance(each, Pulled)]
+
+    def try_pull(self, *names: str) -> list[Pulled | NotPulled]:
+        """Pull datasets, inputs first; tells what became of each."""
         workspace = self.workspace
         puller = Puller(
             workspace=workspace,

@@ -101,6 +101,9 @@ class Listener(Protocol):
     def warning(self, subject: str, message: str) -> None:
         """Something that people should know, though it stops nothing."""
 
+    def clear(self) -> None:
+        """What was shown of the progress is over: results come now."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:

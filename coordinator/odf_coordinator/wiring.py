@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from odf_coordinator.errors import ConflictError, NeedsNewer, NotFound, UserError
+from odf_coordinator.errors import ConflictError, Invalid, NeedsNewer, NotFound
 from odf_coordinator.model.timeline import Instant
 from odf_coordinator.ports import Listener
 from odf_coordinator.storage.local import FileLocks, LocalStore, make_folder
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _FOLDER = ".odf"
 _VERSION = b"0\n"
+_IMAGE_NOTE = Path(__file__).resolve().parents[2] / "engine-spark" / "build" / "image"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +101,7 @@ class App:
 
         wanted = os.environ.get("ODF_RUNNER", "auto")
         if wanted not in {runner.value for runner in Runner}:
-            raise UserError(f"ODF_RUNNER is '{wanted}'", hint="use auto, docker or process")
+            raise Invalid(f"ODF_RUNNER is '{wanted}'", hint="use auto, docker or process")
         java_home = os.environ.get("JAVA_HOME")
         return EnginePool(
             EngineSettings(
@@ -109,7 +110,7 @@ class App:
                 runner=Runner(wanted),
                 allow_unsandboxed=self._options.allow_unsandboxed
                 or os.environ.get("ODF_ALLOW_UNSANDBOXED") == "1",
-                image=os.environ.get("ODF_ENGINE_IMAGE"),
+                image=os.environ.get("ODF_ENGINE_IMAGE") or _own_image(),
                 java_home=Path(java_home) if java_home else None,
             )
         )
@@ -162,3 +163,11 @@ class App:
             clock=self.clock,
             listener=self.listener,
         )
+
+
+def _own_image() -> str | None:
+    """The image that was built from this checkout, whatever others there are on the machine."""
+    try:
+        return _IMAGE_NOTE.read_text().strip() or None
+    except OSError:
+        return None

@@ -72,14 +72,15 @@ class Workspace:
         """All datasets, by name."""
         return [self._entry(key) for key in self._store.list("catalog/")]
 
-    def entry(self, name: str) -> Entry:
-        """The dataset of that name. Raises NotFound with a guess at what was meant."""
+    def entry(self, ref: str) -> Entry:
+        """The dataset of that name or identity. Raises NotFound with a guess at what was meant."""
         entries = {entry.name: entry for entry in self.entries()}
-        if name in entries:
-            return entries[DatasetName(name)]
-        close = difflib.get_close_matches(name, entries, n=1)
+        for entry in entries.values():
+            if ref in (entry.name, entry.dataset_id):
+                return entry
+        close = difflib.get_close_matches(ref, entries, n=1)
         hint = f"did you mean '{close[0]}'?" if close else "`odf ls` shows what there is"
-        raise NotFound(f"no dataset '{name}' in this workspace", hint=hint)
+        raise NotFound(f"no dataset '{ref}' in this workspace", hint=hint)
 
     def entry_of(self, dataset_id: DatasetId) -> Entry:
         """The dataset of that identity. Raises NotFound."""
@@ -88,9 +89,9 @@ class Workspace:
                 return entry
         raise NotFound(f"no dataset {dataset_id} in this workspace")
 
-    def dataset(self, name: str) -> Dataset:
-        """The dataset of that name. Raises NotFound."""
-        return self._dataset(self.entry(name).name)
+    def dataset(self, ref: str) -> Dataset:
+        """The dataset of that name or identity. Raises NotFound."""
+        return self._dataset(self.entry(ref).name)
 
     def dataset_of(self, dataset_id: DatasetId) -> Dataset:
         """The dataset of that identity. Raises NotFound."""

@@ -27,6 +27,9 @@ _NOISE = re.compile(
     r"(?m)^\[[A-Z0-9_.]+\] |\s*SQLSTATE: \w+|\s*\(line \d+, pos \d+\)|\s*If necessary,? set"
     r" \"?spark\.\S+ to \S+ to bypass this error\.?"
 )
+_DRAWING = re.compile(
+    r"== SQL|== JVM|;? ?line \d+ pos \d+;?(?:\n|$)|\n'?[A-Z]\w+ \[|\n\s+at [\w.$]+\("
+)
 _MESSAGE_LINES = 3
 
 
@@ -42,9 +45,12 @@ def as_exception(error: dict[str, Any], query: str) -> Refused | EngineFault:
     """The failure of a query that the JVM described."""
     if error["class"].endswith("StackOverflowError"):
         return Refused("the query is nested too deeply", hint="split it into several queries")
+    if error["class"].endswith("PatternSyntaxException"):
+        pattern = _first_lines(error["message"])
+        return Refused(f"not a regular expression: {pattern}", hint="patterns are Java's")
     state = error.get("state") or ""
     if state[:2] not in _QUERY_STATES:
-        return EngineFault(error["message"], error["trace"])
+        return EngineFault(_first_lines(error["message"]), error["trace"])
     line, column = _where(error, query)
     condition = (error.get("condition") or "").partition(".")[0]
     message = _first_lines(error["message"])
@@ -59,7 +65,7 @@ def _where(error: dict[str, Any], query: str) -> tuple[int, int]:
 
 
 def _first_lines(message: str) -> str:
-    """Without Spark's drawing of the query, its codes, and advice that nobody can follow here."""
-    text = message.partition("== SQL")[0].partition("== JVM")[0]
+    """Without Spark's drawing of query and plan, its codes, and advice that nobody can follow."""
+    text = _DRAWING.split(message, maxsplit=1)[0]
     lines = [line.strip() for line in _NOISE.sub("", text).splitlines() if line.strip()]
     return "\n".join(lines[:_MESSAGE_LINES])

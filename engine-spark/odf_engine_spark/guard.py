@@ -13,10 +13,7 @@ from odf_engine_spark import functions, plans
 from odf_engine_spark.plans import Expression, Node, Part, Plan
 from odf_engine_spark.refusal import Refused
 
-STATELESS_HINT = (
-    "this engine runs stateless SELECTs: projection, filter, explode and UNION ALL;"
-    " split anything else into a query of its own"
-)
+STATELESS_HINT = "this engine runs stateless SELECTs: projection, filter, explode and UNION ALL"
 CLOCK_HINT = "the result must not depend on when it runs: use event_time"
 
 _SHARED_NODES = {"Project", "Filter", "SubqueryAlias", "Union", "Generate"}
@@ -44,7 +41,7 @@ _WHAT = {
     "LocalLimit": "LIMIT is",
     "Limit": "LIMIT is",
     "Offset": "OFFSET is",
-    "Distinct": "DISTINCT is",
+    "Distinct": "DISTINCT (and UNION without ALL) is",
     "Deduplicate": "DISTINCT is",
     "Intersect": "INTERSECT is",
     "Except": "EXCEPT is",

@@ -61,6 +61,9 @@ class Silent:
     def warning(self, subject: str, message: str) -> None:
         """Nothing."""
 
+    def clear(self) -> None:
+        """Nothing."""
+
 
 def run_step(engine: Engine, transaction_id: str = "ab" * 32) -> pa.Table:
     """The rows that the engine gives for the step, read into memory."""

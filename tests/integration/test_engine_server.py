@@ -1,5 +1,6 @@
 """The engine as a child process, over real gRPC on a Unix socket."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -369,6 +370,7 @@ def test_refuses(engine: Engine, query: str, message: str, line: int, column: in
     found = engine.validate(query)
     assert isinstance(found, InvalidQuery), found
     assert message.lower() in found.message.lower()
+    assert not re.search(r"\bpos \d|Project|Relation \[", found.message), found
     if line:
         assert (found.line, found.column) == (line, column), found
 
@@ -547,6 +549,14 @@ def test_what_fails_on_the_data_is_the_querys_fault(
     assert hint in result.hint
     assert (result.line, result.column) == (1, 20)
     assert list((engine.outputs / name).iterdir()) == []
+
+
+def test_a_pattern_that_is_none_is_the_querys_fault(engine: Engine) -> None:
+    slice_ = slice_of(engine, "pattern", "t", [Brought(time=1, rows=[row(1)])])
+    query = "SELECT event_time FROM t WHERE k RLIKE concat('(', k)"
+    result = engine.execute(request("pattern", query, slice_))
+    assert isinstance(result, InvalidQuery), result
+    assert "not a regular expression: Unclosed group" in result.message
 
 
 @pytest.mark.parametrize("path", ["../secret", "/etc", "", "a/../../b"])

@@ -35,7 +35,7 @@ class Console:
         click.echo(f"warning: {subject}: {message}", err=True)
 
     def clear(self) -> None:
-        """Take the progress line away."""
+        """See ports.Listener: the progress line is taken away."""
         if self._shown:
             click.echo("\r\033[K", err=True, nl=False)
             self._shown = False
@@ -48,6 +48,11 @@ def app(ctx: click.Context) -> App:
     ctx.call_on_close(console.clear)
     options = Options(workspace=given["workspace"], allow_unsandboxed=given["allow_unsandboxed"])
     return App(options, listener=console)
+
+
+def is_verbose() -> bool:
+    """Whether the command line asked for every step and for traces."""
+    return bool(click.get_current_context().find_root().obj["verbose"])
 
 
 def passes_app(function: Function) -> Function:

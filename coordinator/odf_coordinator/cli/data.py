@@ -7,11 +7,12 @@ import click
 import pyarrow as pa
 
 from odf_coordinator.cli import output as printing
-from odf_coordinator.cli.context import format_option, passes_app
+from odf_coordinator.cli.context import format_option, is_verbose, passes_app
+from odf_coordinator.cli.explain import explain
 from odf_coordinator.errors import Invalid
 from odf_coordinator.flows.pull import with_inputs
 from odf_coordinator.model.identity import DatasetName, short
-from odf_coordinator.model.report import Pulled, Verified
+from odf_coordinator.model.report import NotPulled, Pulled, Verified
 from odf_coordinator.model.timeline import iso
 from odf_coordinator.query import sql as query
 from odf_coordinator.wiring import App
@@ -29,11 +30,12 @@ def _named(app: App, refs: tuple[str, ...]) -> list[DatasetName]:
 @click.option("--all", "everything", is_flag=True, help="All datasets of the workspace.")
 @click.option("-r", "--recursive", is_flag=True, help="Their inputs first.")
 @passes_app
-def pull(app: App, refs: tuple[str, ...], everything: bool, recursive: bool) -> None:
+def pull(app: App, refs: tuple[str, ...], everything: bool, recursive: bool) -> int:
     """Bring the datasets REFS up to date.
 
     A root looks at its source, a derivative at its inputs. An interrupted pull is carried on by the
-    next one.
+    next one. A dataset that fails stops only those that derive from it; the exit code is then that
+    of the first failure.
     """
     if not refs and not everything:
         raise click.UsageError("name a dataset, or use --all")
@@ -42,23 +44,38 @@ def pull(app: App, refs: tuple[str, ...], everything: bool, recursive: bool) -> 
     else:
         names = _named(app, refs)
         names = with_inputs(app.workspace, names) if recursive else names
-    started, updated = time.monotonic(), 0
+    started, updated, failed, code = time.monotonic(), 0, 0, 0
     width = max((len(name) for name in names), default=0)
-    for pulled in app.puller.pull(names):
-        _clear(app)
-        click.echo(_line(pulled, width))
-        updated += bool(pulled.blocks)
+    for told in app.puller.pull(names):
+        app.listener.clear()
+        click.echo(_line(told, width))
+        updated += bool(told.blocks)
+        if isinstance(told, NotPulled):
+            failed += 1
+            if told.error is not None:
+                error_code = explain(told.error, subject=told.name, trace=is_verbose())
+                code = code or error_code
     seconds = time.monotonic() - started
-    click.echo(f"{updated} updated in {seconds:.1f}s" if updated else "everything is up to date")
+    if failed:
+        click.echo(f"{updated} updated, {failed} not, in {seconds:.1f}s")
+    else:
+        summary = f"{updated} updated in {seconds:.1f}s"
+        click.echo(summary if updated else "everything is up to date")
+    return code
 
 
-def _line(pulled: Pulled, width: int) -> str:
+def _line(pulled: Pulled | NotPulled, width: int) -> str:
     name = f"  {pulled.name:<{width}}"
+    if isinstance(pulled, NotPulled):
+        if pulled.waits_for is not None:
+            return f"{name}   skipped: its input {pulled.waits_for} was not pulled"
+        before = f" after +{_count(pulled.rows, 'row')}" if pulled.blocks else ""
+        return f"{name}   failed{before}"
     if not pulled.blocks:
         return f"{name}   up to date"
-    rows = "+" + _count(pulled.rows, "row")
+    rows = f"+{_count(pulled.rows, 'row')}"
     watermark = f"   watermark {iso(pulled.watermark)}" if pulled.watermark is not None else ""
-    return f"{name}   {pulled.how:<16} {rows:<12} block {short(pulled.head)}{watermark}"
+    return f"{name}   {pulled.how:<16} {rows:<14} block {short(pulled.head)}{watermark}"
 
 
 @click.command()
@@ -126,10 +143,11 @@ def verify(app: App, refs: tuple[str, ...], recursive: bool, integrity_only: boo
     width = max((len(name) for name in names), default=0)
     for name in names:
         verified = app.verifier.verify(app.workspace.dataset(name), replay=not integrity_only)
-        _clear(app)
+        app.listener.clear()
         click.echo(_proof(verified, width, replay=not integrity_only))
         for finding in verified.findings:
-            click.echo(f"error: {finding.dataset}: {finding.where}: {finding.message}", err=True)
+            message = finding.message.removeprefix(f"{finding.dataset}: ")
+            click.echo(f"error: {finding.dataset}: {finding.where}: {message}", err=True)
         findings += len(verified.findings)
     return _VERIFICATION_FAILED if findings else 0
 
@@ -151,12 +169,6 @@ def _count(number: int, noun: str) -> str:
 
 
 def _print(app: App, rows: pa.Table, output: str | None, types: tuple[str, ...] = ()) -> None:
-    _clear(app)
+    app.listener.clear()
     chosen = output or printing.default_format(is_terminal=sys.stdout.isatty())
     printing.write_table(rows, types, chosen, sys.stdout)
-
-
-def _clear(app: App) -> None:
-    clear = getattr(app.listener, "clear", None)
-    if clear is not None:
-        clear()

@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from odf_coordinator.cli import output as printing
-from odf_coordinator.cli.context import format_option, passes_app
+from odf_coordinator.cli.context import format_option, is_verbose, passes_app
+from odf_coordinator.cli.explain import explain
 from odf_coordinator.codec import ddl, manifest, views
 from odf_coordinator.dataset import Dataset
-from odf_coordinator.errors import InvalidText, NotFound, Problem, UserError
+from odf_coordinator.errors import IntegrityError, Invalid, InvalidText, NotFound, Problem
 from odf_coordinator.flows.add import DeclaredDataset
 from odf_coordinator.model import event as ev
 from odf_coordinator.model.block import SealedBlock
@@ -22,6 +23,7 @@ from odf_coordinator.rules.chain import DatasetState
 from odf_coordinator.wiring import App, init_workspace
 
 _MAX_MANIFEST = 4 << 20
+_COLUMNS = ("name", "kind", "records", "watermark", "updated", "head")
 
 
 @click.command()
@@ -63,37 +65,47 @@ def add(app: App, manifests: tuple[Path, ...], dry_run: bool) -> None:
 def _text_of(path: Path) -> str:
     try:
         if path.stat().st_size > _MAX_MANIFEST:
-            raise UserError(f"{path} is larger than a manifest can be")
+            raise Invalid(f"{path} is larger than a manifest can be; nothing was added")
         return path.read_text(encoding="utf-8")
+    except IsADirectoryError as error:
+        raise Invalid(
+            f"{path} is a folder; nothing was added", hint=f"name the files: {path}/*.yaml"
+        ) from error
     except FileNotFoundError as error:
         raise NotFound(f"no file {path}; nothing was added") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} cannot be read: {error}") from error
+        raise Invalid(f"{path} cannot be read: {error}; nothing was added") from error
 
 
 @click.command()
 @format_option("table", "json", "yaml", "csv", "tsv")
 @passes_app
-def ls(app: App, output: str | None) -> None:
-    """List the datasets of the workspace."""
-    rows = []
+def ls(app: App, output: str | None) -> int:
+    """List the datasets of the workspace; one that is damaged is listed as such (exit code 5)."""
+    rows, code = [], 0
     for entry in app.workspace.entries():
-        state = app.workspace.dataset(entry.name).state()
-        rows.append(
-            {
-                "name": entry.name,
-                "kind": state.kind.value,
-                "records": state.next_offset,
-                "watermark": None if state.watermark is None else iso(state.watermark),
-                "updated": iso(state.system_time),
-                "head": state.head,
-            }
-        )
-    columns = ("name", "kind", "records", "watermark", "updated", "head")
+        try:
+            rows.append(_listed(app.workspace.dataset(entry.name)))
+        except (IntegrityError, NotFound) as error:
+            rows.append(dict.fromkeys(_COLUMNS) | {"name": entry.name, "kind": "damaged"})
+            code = explain(error, subject=entry.name, trace=is_verbose())
     chosen = output or printing.default_format(is_terminal=sys.stdout.isatty())
     if chosen == "table":
-        rows = [row | {"head": short(str(row["head"]))} for row in rows]
-    printing.write_rows(rows, columns, chosen, sys.stdout)
+        rows = [row | {"head": row["head"] and short(row["head"])} for row in rows]
+    printing.write_rows(rows, _COLUMNS, chosen, sys.stdout)
+    return code
+
+
+def _listed(dataset: Dataset) -> dict[str, Any]:
+    state = dataset.state()
+    return {
+        "name": dataset.name,
+        "kind": state.kind.value,
+        "records": state.next_offset,
+        "watermark": None if state.watermark is None else iso(state.watermark),
+        "updated": iso(state.system_time),
+        "head": state.head,
+    }
 
 
 @click.command()
@@ -150,8 +162,7 @@ def log(app: App, ref: str, count: int | None, output: str | None) -> None:
         documents = [views.spec(sealed) for sealed in blocks]
         click.echo(printing.yaml_text(documents))
     else:
-        for sealed in blocks:
-            click.echo(_told(app, sealed))
+        click.echo("\n\n".join(_told(app, sealed) for sealed in blocks))
 
 
 def _newest(dataset: Dataset, count: int | None) -> list[SealedBlock]:
@@ -168,7 +179,7 @@ def _told(app: App, sealed: SealedBlock) -> str:
     block = sealed.block
     lines = [f"block {sealed.hash}", f"  #{block.sequence_number}  {iso(block.system_time)}"]
     lines.extend(f"  {line}" for line in _story(app, block.event))
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def _story(app: App, event: ev.Event) -> list[str]:
@@ -199,8 +210,9 @@ def _data(event: ev.AddData | ev.ExecuteTransform) -> list[str]:
     lines = []
     if event.new_data is not None:
         offsets = event.new_data.offset_interval
+        count = event.new_data.num_records
         lines.append(
-            f"data +{event.new_data.num_records} rows [{offsets.start}, {offsets.end}]"
+            f"data +{count} row{'' if count == 1 else 's'} [{offsets.start}, {offsets.end}]"
             f" hash {event.new_data.logical_hash}"
         )
     if event.new_watermark is not None:

@@ -10,7 +10,7 @@ import click
 from odf_coordinator.cli import output as printing
 from odf_coordinator.cli.context import format_option, passes_app
 from odf_coordinator.engine.pool import Availability
-from odf_coordinator.errors import EngineError, NotFound, SandboxUnavailable
+from odf_coordinator.errors import EngineError, Invalid, NotFound, SandboxUnavailable
 from odf_coordinator.wiring import App
 
 _BUILDER = Path("docker") / "build_image.py"
@@ -96,7 +96,11 @@ def doctor(app: App) -> int:
         click.echo(f"  workspace    {app.root}")
     except NotFound as error:
         click.echo(f"  workspace    none: {error}; {error.hint}")
-    status = app.engine_status()
+    try:
+        status = app.engine_status()
+    except Invalid as error:
+        click.echo(f"  engine       no   {error}; {error.hint}")
+        return error.exit_code
     for name, found in (
         ("docker", status.docker),
         ("image", status.image),

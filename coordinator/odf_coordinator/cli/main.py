@@ -3,12 +3,12 @@
 import difflib
 import importlib
 import sys
-import traceback
 from typing import Any
 
 import click
 
-from odf_coordinator.errors import InvalidText, OdfError
+from odf_coordinator.cli.explain import explain, tell
+from odf_coordinator.errors import OdfError
 
 _INTERRUPTED = 130
 
@@ -85,7 +85,7 @@ def run(arguments: list[str]) -> int:
     try:
         return _invoke(arguments)
     except (click.exceptions.Abort, KeyboardInterrupt):
-        return _told("interrupted: nothing half-done is visible", code=_INTERRUPTED)
+        return tell("interrupted: nothing half-done is visible", code=_INTERRUPTED)
     except BrokenPipeError:
         sys.stderr.close()
         return 1
@@ -93,28 +93,9 @@ def run(arguments: list[str]) -> int:
         error.show()
         return error.exit_code
     except OdfError as error:
-        if "-v" in arguments or "--verbose" in arguments:
-            traceback.print_exc()
-        return _explain(error)
+        return explain(error, trace="-v" in arguments or "--verbose" in arguments)
 
 
 def _invoke(arguments: list[str]) -> int:
     result = odf.main(args=arguments, prog_name="odf", standalone_mode=False)
     return result if isinstance(result, int) else 0
-
-
-def _explain(error: OdfError) -> int:
-    if not isinstance(error, InvalidText):
-        return _told(f"error: {error}", hint=error.hint, code=error.exit_code)
-    for problem in error.problems:
-        click.echo(f"error: {problem}", err=True)
-    count = len(error.problems)
-    summary = f"{count} error{'s' if count > 1 else ''}, nothing was added"
-    return _told(summary, code=error.exit_code)
-
-
-def _told(message: str, *, hint: str = "", code: int) -> int:
-    click.echo(message, err=True)
-    if hint:
-        click.echo(f"  {hint}", err=True)
-    return code

@@ -21,7 +21,7 @@ from odf_coordinator.codec.yaml_text import Document, Path
 from odf_coordinator.errors import Invalid, InvalidText, Problem
 from odf_coordinator.model import source as model_source
 from odf_coordinator.model.identity import NAME_RULE, DatasetName, is_dataset_name
-from odf_coordinator.model.schema import Vocabulary
+from odf_coordinator.model.schema import Array, Struct, Vocabulary
 from odf_coordinator.rules import slices
 
 _SCHEMES = ("http", "https", "ftp", "s3")
@@ -243,10 +243,18 @@ def _beyond_shape(snapshot: model_source.DatasetSnapshot, document: Document) ->
     """Rules that concern several values at once."""
     source = snapshot.source
     if isinstance(source, model_source.PollingSource):
+        schema: Path = ("content", "source", "read", "schema")
+        nested = [
+            document.problem((*schema, number), f"a cell of csv cannot hold {field.type}")
+            for number, field in enumerate(source.read.schema)
+            if isinstance(field.type, Array | Struct)
+        ]
+        if nested:
+            return nested
         try:
             slices.root_schema(source.read.schema, Vocabulary())
         except Invalid as error:
-            return [document.problem(("content", "source", "read", "schema"), str(error))]
+            return [document.problem(schema, str(error))]
         return []
     problems, seen = [], set()
     for number, each in enumerate(source.inputs):
@@ -298,7 +306,8 @@ def _problem(document: Document, detail: ErrorDetails) -> Problem:
         case "literal_error":
             found = str(_value_at(document.data, path))
             hint = _kinds(path[:-1], found) if path[-1] == "kind" else ""
-            return document.problem(path, f"unknown '{found}'", hint=hint or detail["msg"])
+            expected = f"expected {detail.get('ctx', {}).get('expected', '')}"
+            return document.problem(path, f"unknown '{found}'", hint=hint or expected)
     return document.problem(path, _WORDS.get(detail["type"], detail["msg"]))
 
 

@@ -10,7 +10,6 @@ from odf_wire import messages
 from odf_coordinator.codec.manifest import Manifest
 from odf_coordinator.errors import (
     ConflictError,
-    Invalid,
     InvalidQuery,
     InvalidText,
     NotFound,
@@ -178,7 +177,7 @@ class Adder:
 
 
 def _sorted(declared: Sequence[DeclaredDataset]) -> list[DeclaredDataset]:
-    """Inputs before what is derived from them. Raises Invalid when they go round in a circle."""
+    """Inputs before what is derived from them. Raises InvalidText when there is a circle."""
     by_name = {each.name: each for each in declared}
     graph = graphlib.TopologicalSorter[DatasetName]()
     for each in declared:
@@ -188,4 +187,17 @@ def _sorted(declared: Sequence[DeclaredDataset]) -> list[DeclaredDataset]:
     try:
         return [by_name[name] for name in graph.static_order()]
     except graphlib.CycleError as error:
-        raise Invalid(f"datasets derive from each other in a circle: {error.args[1]}") from error
+        raise InvalidText([_circle(by_name, error.args[1])]) from error
+
+
+def _circle(by_name: dict[DatasetName, DeclaredDataset], names: list[DatasetName]) -> Problem:
+    """The circle, told at one of the inputs that close it."""
+    first, second = names[1], names[0]  # each is an input of the next
+    manifest = by_name[first].manifest
+    source = manifest.snapshot.source
+    inputs = source.inputs if isinstance(source, DerivativeSource) else ()
+    number = next(n for n, each in enumerate(inputs) if each.name == second)
+    if first == second:
+        return manifest.input_problem(number, f"{first} cannot be an input of itself")
+    path = " <- ".join(reversed(names))
+    return manifest.input_problem(number, f"datasets derive from each other in a circle: {path}")

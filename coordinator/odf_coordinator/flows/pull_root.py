@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from odf_coordinator.dataset import Dataset
-from odf_coordinator.errors import InternalError, RefConflict
+from odf_coordinator.errors import InternalError, Invalid, RefConflict
 from odf_coordinator.model.event import AddData
 from odf_coordinator.model.report import Pulled
 from odf_coordinator.model.timeline import Instant
@@ -64,7 +64,10 @@ class RootPuller:
         self.listener.progress(dataset.name, "storing", fetched.label)
         schema, vocabulary = state.schema, state.vocabulary
         time = Instant(max(self.clock.now(), state.system_time))
-        rows = slices.with_event_time(fetched.rows, vocabulary=vocabulary, fetched=time)
+        try:
+            rows = slices.with_event_time(fetched.rows, vocabulary=vocabulary, fetched=time)
+        except Invalid as error:
+            raise Invalid(f"{fetched.label}: {error}", hint=error.hint) from error
         part = None
         if rows.num_rows:
             stamped = slices.stamped(

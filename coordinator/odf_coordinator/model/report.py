@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from odf_coordinator.errors import OdfError
 from odf_coordinator.model.identity import BlockHash, DatasetName
 from odf_coordinator.model.timeline import Instant
 
@@ -16,6 +17,20 @@ class Pulled:
     rows: int
     head: BlockHash
     watermark: Instant | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotPulled:
+    """One dataset that a pull did not bring up to date, and what it did commit before that.
+
+    `error` is why; without one, the dataset was left alone because its input `waits_for` failed.
+    """
+
+    name: DatasetName
+    error: OdfError | None
+    waits_for: DatasetName | None
+    blocks: int
+    rows: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -124,8 +124,9 @@ def with_event_time(rows: pa.Table, *, vocabulary: Vocabulary, fetched: Instant)
         missing = rows.column(name).null_count
         if missing:
             first = pc.index(pc.is_null(rows.column(name)), True).as_py()
+            count = f"{missing} row{'' if missing == 1 else 's'}"
             raise Invalid(
-                f"{missing} rows have no {name} (first: row {first + 1})",
+                f"{count} without {name}, first: row {first + 1}",
                 hint="every event needs the time at which it happened",
             )
         return rows

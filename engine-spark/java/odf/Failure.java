@@ -3,6 +3,7 @@ package odf;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.util.regex.PatternSyntaxException;
 import org.apache.spark.QueryContext;
 import org.apache.spark.SparkThrowable;
 import org.apache.spark.sql.AnalysisException;
@@ -36,7 +37,7 @@ final class Failure {
     Throwable best = failure;
     for (Throwable each = failure; each != null; each = each.getCause()) {
       if (each instanceof SparkThrowable spark && spark.getSqlState() != null) best = each;
-      if (each instanceof StackOverflowError) return each;
+      if (each instanceof StackOverflowError || each instanceof PatternSyntaxException) return each;
     }
     return best;
   }

@@ -370,6 +370,16 @@ def test_columns_that_cannot_be_a_schema_are_told(columns: str, message: str) ->
     assert message in problem.message
 
 
+def test_a_cell_of_csv_holds_no_list() -> None:
+    start, end = ROOT.index("\n        - event"), ROOT.index("    merge:")
+    columns = "[a INT, b ARRAY<INT>, 'c STRUCT<d: INT>']"
+    problems = _problems(f"{ROOT[:start]} {columns}\n{ROOT[end:]}")
+    assert [problem.path for problem in problems] == [
+        "content.source.read.schema.1",
+        "content.source.read.schema.2",
+    ]
+
+
 def test_an_alias_is_given_once() -> None:
     problem = _problem(DERIVATIVE, "alias: r", "alias: Org.Example.Cities")
     assert _place(problem) == (9, 9, "content.source.inputs.1")

@@ -50,6 +50,9 @@ class Heard:
     def warning(self, subject: str, message: str) -> None:
         raise AssertionError(message)
 
+    def clear(self) -> None:
+        self.told.clear()
+
 
 Start = Callable[[Answers], grpc.Server]
 

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
-from odf_coordinator.errors import Invalid, NotFound
+from odf_coordinator.errors import IntegrityError, Invalid, InvalidText, NotFound
 from odf_coordinator.flows.pull import with_inputs
 from odf_coordinator.model.identity import DatasetName
+from odf_coordinator.model.report import NotPulled, Pulled
 
 from tests.worlds import OTHER, ROOT, World, copy_text, root_text
 
@@ -66,6 +67,32 @@ def test_one_pull_of_all_leaves_nothing_to_do(world: World) -> None:
     assert [world.verify(name).findings for name in names] == [()] * 5
 
 
+def test_one_that_fails_stops_only_what_derives_from_it(world: World) -> None:
+    world.write("2.csv", (2, "A", 2), (3, "B,C", 2))
+    told = {each.name: each for each in world.try_pull(A, M, Z, ROOT, OTHER)}
+    failed = [each.name for each in told.values() if isinstance(each, NotPulled)]
+    assert sorted(failed) == sorted([ROOT, OTHER, M, Z, A])  # both roots read the same files
+    root = told[ROOT]
+    assert isinstance(root, NotPulled)
+    assert isinstance(root.error, Invalid)
+    assert (root.blocks, root.rows) == (1, 1)
+    middle = told[Z]
+    assert isinstance(middle, NotPulled)
+    assert (middle.error, middle.waits_for, middle.blocks) == (None, ROOT, 0)
+
+
+def test_a_damaged_dataset_fails_alone(world: World) -> None:
+    world.store.put(f"datasets/{ROOT}/refs/head", b"nonsense")
+    told = {each.name: each for each in world.try_pull(A, M, Z, ROOT, OTHER)}
+    root, middle, top, side = told[ROOT], told[Z], told[A], told[M]
+    assert isinstance(root, NotPulled)
+    assert isinstance(root.error, IntegrityError)
+    assert isinstance(middle, NotPulled)
+    assert isinstance(top, NotPulled)
+    assert isinstance(side, Pulled)
+    assert side.rows == 1
+
+
 def test_an_unknown_name_is_told_before_anything_is_pulled(world: World) -> None:
     before = world.content()
     with pytest.raises(NotFound, match=r"a\.tob") as caught:
@@ -81,6 +108,8 @@ def test_a_circle_cannot_be_added(tmp_path: Path, ring: tuple[str, ...]) -> None
         copy_text(name, following)
         for name, following in zip(ring, (*ring[1:], ring[0]), strict=True)
     ]
-    with pytest.raises(Invalid, match="in a circle"):
+    message = "x cannot be an input of itself" if ring == ("x",) else "in a circle: . <- . <- "
+    with pytest.raises(InvalidText, match=message) as caught:
         world.add(*texts)
+    assert caught.value.problems[0].line == 7
     assert world.content() == {}

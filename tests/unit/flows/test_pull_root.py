@@ -102,7 +102,7 @@ def test_a_source_without_rows_is_remembered_in_a_block_without_data(world: Worl
         ("2024-05-01T02:00:00Z,B,twenty", r"readings\.csv:3"),
         ("2024-05-01T02:00:00Z,B", r"readings\.csv:3"),
         ("yesterday,B,20", r"readings\.csv:3"),
-        (",B,20", r"1 rows have no event_time \(first: row 2\)"),
+        (",B,20", r"readings\.csv: 1 row without event_time, first: row 2"),
     ],
 )
 def test_one_bad_row_and_nothing_of_the_file_is_taken_in(

@@ -23,6 +23,7 @@ from odf_coordinator.model.source import (
     MergeAppend,
     PollingSource,
     ReadCsv,
+    SqlQuery,
     Transform,
     TransformInput,
 )
@@ -56,7 +57,7 @@ SOURCE = PollingSource(
 )
 TRANSFORM = SetTransform(
     inputs=(TransformInput(dataset_id=ROOT_ID, alias="a"),),
-    transform=Transform(engine="spark", query="select * from a"),
+    transform=Transform(engine="spark", queries=(SqlQuery(query="select * from a"),)),
     engine=PIN,
 )
 

@@ -2,8 +2,9 @@
 
 One table per dataclass, same names (snake_case here, camelCase there). `Instant`, and an integer
 that may be None, are structs, so that they may be absent; a closed union of dataclasses is a
-FlatBuffers union; types named in `texts` are stored as text. Reading is strict: what a value's
-type hint demands must be there.
+FlatBuffers union named after its table and field; a tuple of such a union is a vector of tables
+`<Table><Field>Item` with the union in `item`; types named in `texts` are stored as text. Reading is
+strict: what a value's type hint demands must be there.
 """
 
 import dataclasses
@@ -66,6 +67,10 @@ def _is_instant(hint: Any) -> bool:
     return getattr(hint, "__supertype__", None) is int and hint.__name__ == "Instant"
 
 
+def _is_union(hint: Any) -> bool:
+    return typing.get_origin(hint) in (typing.Union, types.UnionType)
+
+
 def _camel(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
@@ -85,6 +90,14 @@ class _Field:
     def is_union(self) -> bool:
         return len(self.members) > 1
 
+    @property
+    def item_members(self) -> tuple[Any, ...]:
+        """Of a tuple whose items are a union of tables: its members."""
+        item = (*typing.get_args(self.declared), None)[0]
+        if typing.get_origin(self.declared) is not tuple or not _is_union(item):
+            return ()
+        return tuple(each for each in typing.get_args(item) if dataclasses.is_dataclass(each))
+
 
 def _read_fields(cls: Any) -> tuple[_Field, ...]:
     hints = typing.get_type_hints(cls)
@@ -95,8 +108,7 @@ _fields: Callable[[Any], tuple[_Field, ...]] = functools.cache(_read_fields)
 
 
 def _field(name: str, hint: Any) -> _Field:
-    is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
-    members = typing.get_args(hint) if is_union else (hint,)
+    members = typing.get_args(hint) if _is_union(hint) else (hint,)
     present = tuple(member for member in members if member is not types.NoneType)
     return _Field(
         name=name,
@@ -116,14 +128,29 @@ def _pack(form: Format, value: Any) -> Any:
         elif field.declared in form.texts:
             setattr(built, field.there, form.texts[field.declared].to_text(inner))
         elif field.is_union:
-            union = _union_enum(form.gen, built, field.there)
-            setattr(built, field.there + "Type", getattr(union, type(inner).__name__))
-            setattr(built, field.there, _pack(form, inner))
+            _set_union(form, built, field.there, inner)
+        elif field.item_members:
+            item = getattr(form.gen, _table_and_field(built, field.there) + "ItemT")
+            wrapped = [item() for _ in inner]
+            for each, wrapper in zip(inner, wrapped, strict=True):
+                _set_union(form, wrapper, "item", each)
+            setattr(built, field.there, wrapped)
         elif field.optional and field.members == (int,):
             setattr(built, field.there, _struct(form.gen.Int64T(), "value", inner))
         else:
             setattr(built, field.there, _pack_value(form, field.members[0], inner))
     return built
+
+
+def _set_union(form: Format, built: Any, there: str, inner: Any) -> None:
+    union = getattr(form.gen, _table_and_field(built, there))
+    setattr(built, there + "Type", getattr(union, type(inner).__name__))
+    setattr(built, there, _pack(form, inner))
+
+
+def _table_and_field(built: Any, there: str) -> str:
+    """The name of what belongs to a field: Request.body -> RequestBody."""
+    return type(built).__name__.removesuffix("T") + there[0].upper() + there[1:]
 
 
 def _pack_value(form: Format, hint: Any, inner: Any) -> Any:
@@ -142,12 +169,6 @@ def _pack_value(form: Format, hint: Any, inner: Any) -> Any:
 def _struct(built: Any, name: str, value: int) -> Any:
     setattr(built, name, value)
     return built
-
-
-def _union_enum(gen: types.ModuleType, built: Any, there: str) -> Any:
-    """The union of a field is named after its table and the field: Request.body -> RequestBody."""
-    table = type(built).__name__.removesuffix("T")
-    return getattr(gen, table + there[0].upper() + there[1:])
 
 
 def _unpack(form: Format, built: Any, cls: type[T]) -> T:
@@ -169,14 +190,20 @@ def _unpack_field(form: Format, field: _Field, raw: Any) -> Any:
     if field.declared in form.texts:
         return form.texts[field.declared].from_text(raw.decode())
     if field.is_union:
-        name = type(raw).__name__.removesuffix("T")
-        for member in field.members:
-            if member.__name__ == name:
-                return _unpack(form, raw, member)
-        raise Malformed(f"unexpected {name}")
+        return _unpack_member(form, field.members, raw)
+    if field.item_members:
+        return tuple(_unpack_member(form, field.item_members, each.item) for each in raw)
     if field.optional and field.members == (int,):
         return raw.value
     return _unpack_value(form, field.members[0], raw)
+
+
+def _unpack_member(form: Format, members: tuple[Any, ...], raw: Any) -> Any:
+    name = type(raw).__name__.removesuffix("T")
+    for member in members:
+        if member.__name__ == name:
+            return _unpack(form, raw, member)
+    raise Malformed(f"unexpected {name}")
 
 
 def _unpack_value(form: Format, hint: Any, raw: Any) -> Any:

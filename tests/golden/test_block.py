@@ -9,17 +9,24 @@ from odf_coordinator.errors import InvalidBlock, NeedsNewer
 from odf_coordinator.model.block import MetadataBlock
 from odf_coordinator.model.event import (
     AddData,
+    Checkpoint,
     DatasetKind,
     DataSlice,
+    DeprecateEngine,
     EnginePin,
     EngineRun,
     Event,
     ExecuteTransform,
     InputInterval,
     Seed,
+    SetAttachments,
     SetDataSchema,
+    SetInfo,
+    SetLicense,
     SetPollingSource,
+    SetPushSource,
     SetTransform,
+    SetVocab,
     SourceState,
     SourceStateKind,
 )
@@ -40,17 +47,38 @@ from odf_coordinator.model.schema import (
     Struct,
     StructField,
     Timestamp,
+    Vocabulary,
 )
 from odf_coordinator.model.source import (
+    Attachment,
+    CacheForever,
+    Compression,
+    DatasetInfo,
+    EventTimeFromPath,
     FetchFilesGlob,
     FetchUrl,
+    InputView,
+    LateCorrect,
+    License,
     MergeAppend,
+    MergeLedger,
+    MergeSnapshot,
+    OnChanged,
+    OnError,
     PollingSource,
+    PrepDecompress,
+    PrepPipe,
+    PushSource,
     ReadCsv,
+    ReadJsonLines,
+    RequestHeader,
+    SqlQuery,
+    TemporalTable,
     Transform,
     TransformInput,
+    WatermarkRule,
 )
-from odf_coordinator.model.timeline import Instant, Mark, OffsetInterval
+from odf_coordinator.model.timeline import Duration, Instant, Mark, OffsetInterval
 from odf_coordinator.rules import chain, hashing, signing
 
 from tests.builders import sealed
@@ -60,6 +88,7 @@ TIME = Instant(1_700_000_000_000_000)
 ROOT_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 DERIVATIVE_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32, 64)))
 ROOT_ID, DERIVATIVE_ID = signing.dataset_id(ROOT_KEY), signing.dataset_id(DERIVATIVE_KEY)
+OTHER_ID = DatasetId("did:odf:fed01" + "b6" * 32)
 
 _FIELDS = (
     Field(name="event_time", type=Timestamp(precision=3)),
@@ -78,6 +107,12 @@ _NESTED = Array(
 )
 
 
+_PIN = EnginePin(build_id="sha256:" + "4d" * 32, image_digest="sha256:" + "5e" * 32)
+_RUN = EngineRun(
+    name="spark", build_id="sha256:" + "4d" * 32, image_digest=None, runner="bubblewrap"
+)
+
+
 def _slice(start: int, end: int, size: int) -> DataSlice:
     return DataSlice(
         logical_hash=LogicalHash("1620" + "1a" * 32),
@@ -89,36 +124,82 @@ def _slice(start: int, end: int, size: int) -> DataSlice:
 
 ROOT_EVENTS: dict[str, Event] = {
     "root-0-seed": Seed(dataset_id=ROOT_ID, dataset_kind=DatasetKind.ROOT),
-    "root-1-set-polling-source": SetPollingSource(
+    "root-1-set-vocab": SetVocab(
+        vocabulary=Vocabulary(event_time_column="event_time", offset_column="n")
+    ),
+    "root-2-set-polling-source": SetPollingSource(
         source=PollingSource(fetch=FetchUrl(url="cities.csv"), read=_READ, merge=MergeAppend())
     ),
-    "root-2-set-data-schema": SetDataSchema(schema=Schema(columns=_COLUMNS)),
-    "root-3-add-data": AddData(
+    "root-3-set-data-schema": SetDataSchema(schema=Schema(columns=_COLUMNS)),
+    "root-4-add-data": AddData(
         prev_offset=None,
         new_data=_slice(0, 9, 1234),
         new_watermark=Instant(TIME - 1),
         new_source_state=SourceState(kind=SourceStateKind.DIGEST, value="1620" + "3c" * 32),
     ),
-    "root-4-set-polling-source": SetPollingSource(
+    "root-5-set-polling-source": SetPollingSource(
         source=PollingSource(
             fetch=FetchFilesGlob(path="in/*.csv"),
             read=ReadCsv(schema=_FIELDS, header=False, separator=","),
             merge=MergeAppend(),
         )
     ),
-    "root-5-add-data": AddData(
+    "root-6-add-data": AddData(
         prev_offset=9,
         new_data=None,
         new_watermark=Instant(TIME),
         new_source_state=SourceState(kind=SourceStateKind.LAST_FILE, value="2024.csv"),
+    ),
+    "root-7-set-polling-source": SetPollingSource(
+        source=PollingSource(
+            fetch=FetchUrl(
+                url="https://example.org/cities.zip",
+                event_time=EventTimeFromPath(pattern=r"(\d{8})", timestamp_format="%Y%m%d"),
+                cache=CacheForever(),
+                headers=(RequestHeader(name="X-Key", value="${secret.KEY}"),),
+            ),
+            prepare=(
+                PrepDecompress(format=Compression.ZIP, sub_path="a.ndjson"),
+                PrepPipe(command=("jq", "-c", ".")),
+            ),
+            read=ReadJsonLines(schema=_FIELDS, on_error=OnError.QUARANTINE),
+            preprocess=Transform(engine="spark", queries=(SqlQuery(query="SELECT * FROM input"),)),
+            merge=MergeSnapshot(primary_key=("città",), compare_columns=("price",)),
+            watermark=WatermarkRule(max_event_time_minus=Duration(86_400_000_000)),
+        )
+    ),
+    "root-8-set-push-source": SetPushSource(
+        source=PushSource(
+            read=ReadCsv(schema=_FIELDS, null_value="NA", comment="#"),
+            merge=MergeLedger(primary_key=("città",), on_changed=OnChanged.CORRECT),
+        )
+    ),
+    "root-9-add-data": AddData(
+        prev_offset=9,
+        new_data=None,
+        new_watermark=Instant(TIME),
+        new_source_state=None,
+        ignored=3,
+        quarantined=2,
+        engine=_RUN,
+        push_keys=("a", "b"),
+    ),
+    "root-10-set-info": SetInfo(info=DatasetInfo(description="Cities", keywords=("a", "b"))),
+    "root-11-set-license": SetLicense(
+        license=License(short_name="CC0", name="CC0 1.0", website_url="https://example.org/cc0")
+    ),
+    "root-12-set-attachments": SetAttachments(
+        attachments=(Attachment(path="README.md", content="# Cities\n"),)
     ),
 }
 DERIVATIVE_EVENTS: dict[str, Event] = {
     "derivative-0-seed": Seed(dataset_id=DERIVATIVE_ID, dataset_kind=DatasetKind.DERIVATIVE),
     "derivative-1-set-transform": SetTransform(
         inputs=(TransformInput(dataset_id=ROOT_ID, alias="cities"),),
-        transform=Transform(engine="spark", query="SELECT event_time, xs FROM cities"),
-        engine=EnginePin(build_id="sha256:" + "4d" * 32, image_digest="sha256:" + "5e" * 32),
+        transform=Transform(
+            engine="spark", queries=(SqlQuery(query="SELECT event_time, xs FROM cities"),)
+        ),
+        engine=_PIN,
     ),
     "derivative-2-set-data-schema": SetDataSchema(
         schema=Schema(columns=(_COLUMNS[0], Column(id=2, name="xs", type=_NESTED)))
@@ -140,10 +221,58 @@ DERIVATIVE_EVENTS: dict[str, Event] = {
             Mark(offset=-1, watermark=None, time=TIME),
             Mark(offset=4, watermark=Instant(TIME), time=Instant(TIME + 1)),
         ),
-        engine=EngineRun(
-            name="spark", build_id="sha256:" + "4d" * 32, image_digest=None, runner="bubblewrap"
-        ),
+        engine=_RUN,
         transaction_id=TransactionId("1620" + "70" * 32),
+    ),
+    "derivative-4-deprecate-engine": DeprecateEngine(
+        old_engine=_PIN,
+        new_engine=EnginePin(build_id="sha256:" + "81" * 32, image_digest=None),
+        first_block=BlockHash("1620" + "92" * 32),
+        last_block=BlockHash("1620" + "93" * 32),
+    ),
+    "derivative-5-set-transform": SetTransform(
+        inputs=(
+            TransformInput(dataset_id=ROOT_ID, alias="cities", view=InputView.LOG),
+            TransformInput(dataset_id=OTHER_ID, alias="rates"),
+        ),
+        transform=Transform(
+            engine="spark",
+            version="sha256:" + "5e" * 32,
+            queries=(
+                SqlQuery(query="SELECT * FROM cities", alias="c"),
+                SqlQuery(query="SELECT event_time, xs FROM c"),
+            ),
+            temporal_tables=(TemporalTable(id="rates", primary_key=("currency",)),),
+            late_data=LateCorrect(horizon=Duration(7 * 86_400_000_000)),
+        ),
+        engine=_PIN,
+    ),
+    "derivative-6-execute-transform": ExecuteTransform(
+        inputs=(
+            InputInterval(
+                dataset_id=ROOT_ID,
+                prev_block_hash=BlockHash("1620" + "6f" * 32),
+                new_block_hash=BlockHash("1620" + "6f" * 32),
+                prev_offset=9,
+                new_offset=9,
+            ),
+            InputInterval(
+                dataset_id=OTHER_ID,
+                prev_block_hash=None,
+                new_block_hash=None,
+                prev_offset=None,
+                new_offset=None,
+            ),
+        ),
+        prev_offset=4,
+        new_data=None,
+        new_checkpoint=Checkpoint(physical_hash=PhysicalHash("1620" + "a4" * 32), size=77),
+        new_watermark=Instant(TIME),
+        marks=(),
+        late_rows=5,
+        engine=_RUN,
+        transaction_id=TransactionId("1620" + "71" * 32),
+        migrated_from=BlockHash("1620" + "95" * 32),
     ),
 }
 NAMES = (*ROOT_EVENTS, *DERIVATIVE_EVENTS)

@@ -3,21 +3,21 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 import click
 
 from odf_coordinator.cli import output as printing
 from odf_coordinator.cli.context import format_option, is_verbose, passes_app
 from odf_coordinator.cli.explain import explain
-from odf_coordinator.codec import ddl, manifest, views
+from odf_coordinator.codec import ddl, manifest, views, yaml_text
 from odf_coordinator.dataset import Dataset
 from odf_coordinator.errors import IntegrityError, Invalid, InvalidText, NotFound, Problem
 from odf_coordinator.flows.add import DeclaredDataset
 from odf_coordinator.model import event as ev
 from odf_coordinator.model.block import SealedBlock
 from odf_coordinator.model.identity import short
-from odf_coordinator.model.source import FetchFilesGlob, FetchUrl
+from odf_coordinator.model.schema import Vocabulary
 from odf_coordinator.model.timeline import iso
 from odf_coordinator.rules.chain import DatasetState
 from odf_coordinator.wiring import App, init_workspace
@@ -118,7 +118,7 @@ def show(app: App, ref: str, output: str | None) -> None:
     if output == "json":
         click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
         return
-    click.echo(printing.yaml_text([facts]))
+    click.echo(yaml_text.dump([facts]))
 
 
 def _facts(app: App, state: DatasetState, ref: str) -> dict[str, Any]:
@@ -139,9 +139,23 @@ def _facts(app: App, state: DatasetState, ref: str) -> dict[str, Any]:
         facts["source"] = views.transform(state.transform)
         for shown, each in zip(facts["source"]["inputs"], state.transform.inputs, strict=True):
             shown["name"] = app.workspace.entry_of(each.dataset_id).name
+    facts |= _about(state)
     if state.schema is not None:
         facts["schema"] = [ddl.print_field(field) for field in state.schema.fields()]
     return facts
+
+
+def _about(state: DatasetState) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    if state.vocabulary != Vocabulary():
+        told["vocab"] = manifest.source_data(state.vocabulary)
+    if state.info is not None:
+        told["info"] = manifest.source_data(state.info)
+    if state.license is not None:
+        told["license"] = manifest.source_data(state.license)
+    if state.attachments:
+        told["attachments"] = [each.path for each in state.attachments]
+    return told
 
 
 @click.command()
@@ -160,7 +174,7 @@ def log(app: App, ref: str, count: int | None, output: str | None) -> None:
         click.echo(json.dumps([views.stored(b) for b in blocks], indent=2, ensure_ascii=False))
     elif output == "yaml":
         documents = [views.spec(sealed) for sealed in blocks]
-        click.echo(printing.yaml_text(documents))
+        click.echo(yaml_text.dump(documents))
     else:
         click.echo("\n\n".join(_told(app, sealed) for sealed in blocks))
 
@@ -182,28 +196,42 @@ def _told(app: App, sealed: SealedBlock) -> str:
     return "\n".join(lines)
 
 
-def _story(app: App, event: ev.Event) -> list[str]:
+def _story(app: App, event: ev.Event) -> list[str]:  # noqa: C901, PLR0911, PLR0912 one arm an event
     match event:
         case ev.Seed():
             return [f"seed {event.dataset_kind.value} {event.dataset_id}"]
-        case ev.SetPollingSource(source=source):
-            return [f"source {_place(source.fetch)}, csv, append"]
+        case ev.SetPollingSource() | ev.SetPushSource():
+            return ["source", *_indented(views.source(event.source))]
         case ev.SetTransform():
             names = [app.workspace.entry_of(each.dataset_id).name for each in event.inputs]
             engine = event.engine.image_digest or event.engine.build_id
-            query = [f"  {line}" for line in event.transform.query.strip().splitlines()]
-            return [f"transform of {', '.join(names)} by {event.transform.engine}", *query, engine]
+            queries = [each.query.strip().splitlines() for each in event.transform.queries]
+            lines = [f"  {line}" for query in queries for line in query]
+            return [f"transform of {', '.join(names)} by {event.transform.engine}", *lines, engine]
         case ev.SetDataSchema(schema=schema):
             return ["schema", *(f"  {ddl.print_field(field)}" for field in schema.fields())]
+        case ev.SetVocab():
+            return ["vocabulary", *_indented(manifest.source_data(event.vocabulary))]
+        case ev.SetInfo():
+            return ["info", *_indented(manifest.source_data(event.info))]
+        case ev.SetLicense():
+            return [f"license {event.license.short_name} {event.license.website_url}"]
+        case ev.SetAttachments():
+            return [f"attachments {', '.join(each.path for each in event.attachments) or 'none'}"]
         case ev.AddData(new_source_state=state):
             return [*_data(event), *([f"source state {state.value}"] if state else [])]
         case ev.ExecuteTransform():
             engine = event.engine.image_digest or event.engine.build_id
             return [*_data(event), f"engine {event.engine.name} {event.engine.runner} {engine}"]
+        case ev.DeprecateEngine(old_engine=old, new_engine=new):
+            before, after = (pin.image_digest or pin.build_id for pin in (old, new))
+            return [f"engine {before}", f"  replaced by {after}"]
+        case _:
+            assert_never(event)
 
 
-def _place(fetch: FetchUrl | FetchFilesGlob) -> str:
-    return fetch.url if isinstance(fetch, FetchUrl) else fetch.path
+def _indented(data: Any) -> list[str]:
+    return [f"  {line}" for line in yaml_text.dump([data]).splitlines()]
 
 
 def _data(event: ev.AddData | ev.ExecuteTransform) -> list[str]:

@@ -87,21 +87,6 @@ def write_rows(
         stream.write(piece)
 
 
-def yaml_text(documents: Sequence[Any]) -> str:
-    """Documents in YAML; texts of several lines as people write them."""
-    import yaml
-
-    class Dumper(yaml.SafeDumper):
-        """With a style of its own for text."""
-
-    def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-        style = "|" if "\n" in value else None
-        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
-
-    Dumper.add_representer(str, text)
-    return yaml.dump_all(documents, Dumper=Dumper, sort_keys=False, allow_unicode=True).rstrip()
-
-
 def unique(names: Sequence[str]) -> list[str]:
     """Names made distinct by numbers, those that are distinct already left alone: a, a_1, a_2."""
     taken, found = set(names), []

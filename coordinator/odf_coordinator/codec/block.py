@@ -1,5 +1,7 @@
 """Blocks <-> block files. Received bytes are hashed and kept as received, never written anew."""
 
+from typing import get_args
+
 import flatbuffers
 from flatbuffers.number_types import UOffsetTFlags
 from odf_wire import flat
@@ -8,6 +10,7 @@ from odf_coordinator.codec import ddl
 from odf_coordinator.codec._gen import block_generated as gen
 from odf_coordinator.errors import InvalidBlock, NeedsNewer
 from odf_coordinator.model.block import MetadataBlock, SealedBlock
+from odf_coordinator.model.event import Event
 from odf_coordinator.model.identity import BlockHash
 from odf_coordinator.model.schema import ColumnType
 from odf_coordinator.rules import hashing
@@ -19,7 +22,7 @@ _FORMAT = flat.Format(
     texts={ColumnType: flat.Text(to_text=ddl.print_type, from_text=ddl.parse_type)},
 )
 _PAYLOAD, _SIGNATURE = 6, 8
-_EVENTS = 6
+_EVENTS = len(get_args(Event))
 
 
 def encode_payload(block: MetadataBlock) -> bytes:

@@ -1,31 +1,75 @@
 """Blocks as people and programs read them: the stored events, and the form of the 0.15 spec."""
 
-import dataclasses
-import enum
-import re
 from typing import Any, assert_never
 
-from odf_coordinator.codec import ddl
+from odf_coordinator.codec import ddl, json_schema, plain
+from odf_coordinator.codec.durations import print_duration
+from odf_coordinator.codec.manifest_shape import SHAPE
+from odf_coordinator.codec.plain import NotThat, Shape, Text
 from odf_coordinator.model import event as ev
-from odf_coordinator.model.block import SealedBlock
+from odf_coordinator.model.block import MetadataBlock, SealedBlock
 from odf_coordinator.model.identity import BlockHash
-from odf_coordinator.model.schema import Array, Decimal, Simple, Struct, Timestamp
-from odf_coordinator.model.source import FetchFilesGlob, FetchUrl, PollingSource
-from odf_coordinator.model.timeline import Instant, iso
+from odf_coordinator.model.schema import ColumnType, Field
+from odf_coordinator.model.source import PollingSource, PushSource
+from odf_coordinator.model.timeline import Duration, Instant, iso
 
-_TIMES = frozenset({"time", "system_time", "watermark", "new_watermark"})
+_EVENTS = (
+    ev.Seed,
+    ev.SetPollingSource,
+    ev.SetTransform,
+    ev.SetDataSchema,
+    ev.AddData,
+    ev.ExecuteTransform,
+    ev.SetPushSource,
+    ev.SetVocab,
+    ev.SetInfo,
+    ev.SetLicense,
+    ev.SetAttachments,
+    ev.DeprecateEngine,
+)
+
+
+def _never(text: str) -> Any:
+    raise NotThat(f"blocks are not read from text: {text}")
+
+
+def _shown(write: Any, **schema: Any) -> Text:
+    return Text(parse=_never, write=write, schema=schema)
+
+
+_STORED = Shape(
+    tags={
+        **SHAPE.tags,
+        **{event: (event.__name__[0].lower() + event.__name__[1:],) for event in _EVENTS},
+    },
+    texts={
+        Instant: _shown(iso, format="date-time"),
+        Duration: _shown(print_duration),
+        ColumnType: _shown(ddl.print_type),
+        Field: _shown(ddl.print_field),
+    },
+    all_fields=True,
+)
 
 
 def stored(sealed: SealedBlock) -> dict[str, Any]:
-    """A block with its event as it is stored, in camelCase."""
-    block = sealed.block
-    kind = type(block.event).__name__
+    """A block with its event as it is stored, in camelCase; every field is there."""
+    block: dict[str, Any] = plain.write(_STORED, sealed.block)
+    return {"blockHash": sealed.hash, **block}
+
+
+def stored_schema() -> dict[str, Any]:
+    """The JSON Schema of what `stored` gives."""
+    _, definitions = json_schema.of(_STORED, MetadataBlock)
+    block = definitions.pop("MetadataBlock")
+    properties = {"blockHash": {"type": "string"}, **block["properties"]}
     return {
-        "blockHash": sealed.hash,
-        "prevBlockHash": block.prev_block_hash,
-        "sequenceNumber": block.sequence_number,
-        "systemTime": iso(block.system_time),
-        "event": {"kind": kind[0].lower() + kind[1:], **_object(block.event)},
+        "$schema": json_schema.DIALECT,
+        "title": "odf block",
+        **block,
+        "properties": properties,
+        "required": ["blockHash", *block["required"]],
+        "$defs": definitions,
     }
 
 
@@ -36,58 +80,57 @@ def spec(sealed: SealedBlock) -> dict[str, Any]:
     if block.prev_block_hash is not None:
         shown["prevBlockHash"] = block.prev_block_hash
     shown["systemTime"] = iso(block.system_time)
-    event = block.event
+    return shown | _spec_event(block.event, block.system_time)
+
+
+def _spec_event(  # noqa: C901, PLR0911, PLR0912 one arm an event
+    event: ev.Event, time: Instant
+) -> dict[str, Any]:
     match event:
         case ev.Seed():
-            shown["datasetId"] = event.dataset_id
-        case ev.SetPollingSource():
-            shown["source"] = source(event.source)
+            return {"datasetId": event.dataset_id}
+        case ev.SetPollingSource() | ev.SetPushSource():
+            return {"source": source(event.source)}
         case ev.SetTransform():
-            shown["source"] = transform(event)
+            return {"source": transform(event)}
         case ev.SetDataSchema():
-            shown["schema"] = [ddl.print_field(field) for field in event.schema.fields()]
+            return {"schema": [ddl.print_field(field) for field in event.schema.fields()]}
+        case ev.SetVocab():
+            return {"vocab": plain.write(_STORED, event.vocabulary)}
+        case ev.SetInfo():
+            return {"info": plain.write(SHAPE, event.info)}
+        case ev.SetLicense():
+            return {"license": plain.write(SHAPE, event.license)}
+        case ev.SetAttachments():
+            return {"attachments": [plain.write(SHAPE, each) for each in event.attachments]}
         case ev.AddData():
-            shown |= _output(event, block.system_time)
+            return _output(event, time)
         case ev.ExecuteTransform():
-            shown |= _output(event, block.system_time)
-            shown["inputSlices"] = [_input_slice(each) for each in event.inputs]
-            shown["engine"] = {"name": event.engine.name, "digest": event.engine.image_digest}
+            engine = {"name": event.engine.name, "digest": event.engine.image_digest}
+            inputs = [_input_slice(each) for each in event.inputs]
+            return _output(event, time) | {"inputSlices": inputs, "engine": engine}
+        case ev.DeprecateEngine():
+            return {"deprecateEngine": plain.write(_STORED, event)}
         case _:
             assert_never(event)
-    return shown
 
 
-def source(polling: PollingSource) -> dict[str, Any]:
+def source(declared: PollingSource | PushSource) -> dict[str, Any]:
     """A root's source as a manifest writes it."""
-    match polling.fetch:
-        case FetchUrl(url=url):
-            fetch = {"kind": "url", "url": url}
-        case FetchFilesGlob(path=path):
-            fetch = {"kind": "filesGlob", "path": path}
-    return {
-        "kind": "root",
-        "fetch": fetch,
-        "read": {
-            "kind": "csv",
-            "header": polling.read.header,
-            "separator": polling.read.separator,
-            "schema": [ddl.print_field(field) for field in polling.read.schema],
-        },
-        "merge": {"kind": "append"},
-    }
+    written: dict[str, Any] = plain.write(SHAPE, declared)
+    return written
 
 
 def transform(event: ev.SetTransform) -> dict[str, Any]:
     """A derivative's source as a manifest writes it, with identities for names."""
-    return {
-        "kind": "derivative",
-        "inputs": [{"id": each.dataset_id, "alias": each.alias} for each in event.inputs],
-        "transform": {
-            "engine": event.transform.engine,
-            "version": event.engine.image_digest or event.engine.build_id,
-            "query": event.transform.query,
-        },
-    }
+    inputs = []
+    for each in event.inputs:
+        shown = {"id": each.dataset_id, "alias": each.alias}
+        inputs.append(shown | ({"view": each.view.value} if each.view else {}))
+    declared = plain.write(SHAPE, event.transform)
+    version = event.engine.image_digest or event.engine.build_id
+    written = {"engine": declared.pop("engine"), **declared, "version": version}
+    return {"kind": "derivative", "inputs": inputs, "transform": written}
 
 
 def _output(event: ev.AddData | ev.ExecuteTransform, time: Instant) -> dict[str, Any]:
@@ -113,30 +156,3 @@ def _input_slice(interval: ev.InputInterval) -> dict[str, Any]:
 
 def _end(value: BlockHash | int | None) -> str:
     return "-inf" if value is None else str(value)
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return {
-        _camel(field.name): _value(field.name, getattr(value, field.name))
-        for field in dataclasses.fields(value)
-    }
-
-
-def _value(name: str, value: Any) -> Any:
-    if name in _TIMES and isinstance(value, int):
-        return iso(Instant(value))
-    if isinstance(value, Simple | Decimal | Timestamp | Array | Struct):
-        return ddl.print_type(value)
-    if isinstance(value, enum.Enum):
-        return value.value
-    if isinstance(value, tuple):
-        return [_value("", each) for each in value]
-    if dataclasses.is_dataclass(value):
-        kind = type(value).__name__
-        tagged = {"kind": kind} if kind.startswith(("Fetch", "Read", "Merge")) else {}
-        return tagged | _object(value)
-    return value
-
-
-def _camel(name: str) -> str:
-    return re.sub(r"_(\w)", lambda match: match[1].upper(), name)

@@ -1,9 +1,10 @@
-"""YAML -> plain data with the place of every node, behind a guard against hostile documents.
+"""YAML <-> plain data, with the place of every node, behind a guard against hostile documents.
 
 Only the JSON-compatible subset: no anchors, aliases, tags or duplicate keys, and a bounded depth.
 The guard reads events first, because the C parser crashes on deep nesting when it composes.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -110,6 +111,24 @@ def parse(text: str, file: str) -> Document | Problem:
     except yaml.YAMLError as error:
         return empty.problem_at(1, 1, f"not YAML: {error}")
     return document
+
+
+class _Dumper(yaml.SafeDumper):
+    """With a style of its own for text of several lines."""
+
+
+def _dump_text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in value else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _dump_text)
+
+
+def dump(documents: Sequence[Any]) -> str:
+    """Documents in YAML; texts of several lines as people write them."""
+    text: str = yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    return text.rstrip()
 
 
 def _guard(text: str) -> None:

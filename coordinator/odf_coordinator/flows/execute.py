@@ -138,7 +138,7 @@ def _request(
         transaction_id=transaction_id,
         exchange=folders.name,
         inputs=inputs,
-        query=transform.transform.query,
+        query=transform.transform.queries[-1].query,
         vocabulary=wire_vocabulary(state.vocabulary),
         next_offset=batch.next_offset,
         previous_mark=_mark_out(previous) if previous else None,

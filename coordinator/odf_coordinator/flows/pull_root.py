@@ -7,6 +7,7 @@ from odf_coordinator.dataset import Dataset
 from odf_coordinator.errors import InternalError, Invalid, RefConflict
 from odf_coordinator.model.event import AddData
 from odf_coordinator.model.report import Pulled
+from odf_coordinator.model.source import PushSource
 from odf_coordinator.model.timeline import Instant
 from odf_coordinator.ports import Clock, ExternalSource, Fetched, Listener
 from odf_coordinator.rules import chain, slices
@@ -51,6 +52,11 @@ class RootPuller:
         )
 
     def _poll(self, dataset: Dataset, state: DatasetState) -> Iterator[Fetched]:
+        if isinstance(state.source, PushSource):
+            raise Invalid(
+                f"{dataset.name} has nothing to pull from: its rows are pushed",
+                hint="a pushed dataset has no fetch step",
+            )
         if state.source is None:
             raise InternalError(f"{dataset.name} has no source")
         self.listener.progress(dataset.name, "fetching")

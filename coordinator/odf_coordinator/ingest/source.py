@@ -12,7 +12,14 @@ from urllib.parse import unquote, urlsplit
 from odf_coordinator.errors import ConflictError, Invalid, NotFound, StorageError
 from odf_coordinator.ingest import csv
 from odf_coordinator.model.event import SourceState, SourceStateKind
-from odf_coordinator.model.source import FetchFilesGlob, FetchUrl, PollingSource, ReadStep
+from odf_coordinator.model.source import (
+    FetchFilesGlob,
+    FetchUrl,
+    MergeAppend,
+    PollingSource,
+    ReadCsv,
+    SourceOrder,
+)
 from odf_coordinator.ports import Fetched
 from odf_coordinator.rules.hashing import physical_hash
 
@@ -34,17 +41,43 @@ class FileSource:
         kind says nothing about this source. A file is read once, into memory: the bytes that are
         hashed are the bytes that become rows. Raises ConflictError when a file changes meanwhile.
         """
+        read = _readable(source)
         match source.fetch:
             case FetchUrl():
-                yield from _poll_file(source.fetch, source.read, base, after)
+                yield from _poll_file(source.fetch, read, base, after)
             case FetchFilesGlob():
-                yield from _poll_files(source.fetch, source.read, base, after)
+                yield from _poll_files(source.fetch, read, base, after)
             case _:
                 assert_never(source.fetch)
 
 
+def _readable(source: PollingSource) -> ReadCsv:
+    """The read step, when this version can do all that the source asks for. Raises Invalid."""
+    fetch, read = source.fetch, source.read
+    unable = {
+        "fetch.eventTime": fetch.event_time is not None,
+        "fetch.cache": fetch.cache is not None,
+        "fetch.headers": isinstance(fetch, FetchUrl) and bool(fetch.headers),
+        "fetch.order": isinstance(fetch, FetchFilesGlob) and fetch.order is not SourceOrder.BY_NAME,
+        "prepare": bool(source.prepare),
+        "preprocess": source.preprocess is not None,
+        f"merge {type(source.merge).__name__}": not isinstance(source.merge, MergeAppend),
+        "watermark": source.watermark is not None,
+        "a schema that is not declared": not read.schema,
+    }
+    if isinstance(read, ReadCsv):
+        plain = ReadCsv(schema=read.schema, header=read.header, separator=read.separator)
+        unable["read options other than schema, header and separator"] = read != plain
+    else:
+        unable[f"read {type(read).__name__}"] = True
+    missing = [name for name, used in unable.items() if used]
+    if missing or not isinstance(read, ReadCsv):
+        raise Invalid(f"this version of odf cannot ingest: {', '.join(missing)}")
+    return read
+
+
 def _poll_file(
-    fetch: FetchUrl, read: ReadStep, base: Path, after: SourceState | None
+    fetch: FetchUrl, read: ReadCsv, base: Path, after: SourceState | None
 ) -> Iterator[Fetched]:
     content = _content(base / _local(fetch.url), fetch.url)
     state = SourceState(kind=SourceStateKind.DIGEST, value=physical_hash([content]))
@@ -68,7 +101,7 @@ def _local(url: str) -> str:
 
 
 def _poll_files(
-    fetch: FetchFilesGlob, read: ReadStep, base: Path, after: SourceState | None
+    fetch: FetchFilesGlob, read: ReadCsv, base: Path, after: SourceState | None
 ) -> Iterator[Fetched]:
     folder, pattern = _split(fetch.path)
     names = sorted(_matches(base / folder, pattern), key=os.fsencode)
@@ -84,7 +117,7 @@ def _poll_files(
             yield _file_step(base / folder / name, (folder / name).as_posix(), name, read)
 
 
-def _file_step(path: Path, label: str, name: str, read: ReadStep) -> Fetched:
+def _file_step(path: Path, label: str, name: str, read: ReadCsv) -> Fetched:
     if not name.isprintable():
         raise Invalid(f"{label!r} is not a name that a block can record", hint="rename the file")
     content = _content(path, label)

@@ -10,8 +10,16 @@ from odf_coordinator.model.identity import (
     PhysicalHash,
     TransactionId,
 )
-from odf_coordinator.model.schema import Schema
-from odf_coordinator.model.source import PollingSource, Transform, TransformInput
+from odf_coordinator.model.schema import Schema, Vocabulary
+from odf_coordinator.model.source import (
+    Attachment,
+    DatasetInfo,
+    License,
+    PollingSource,
+    PushSource,
+    Transform,
+    TransformInput,
+)
 from odf_coordinator.model.timeline import Instant, Mark, OffsetInterval
 
 
@@ -35,6 +43,41 @@ class SetPollingSource:
     """From here on, rows come from this source."""
 
     source: PollingSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetPushSource:
+    """From here on, rows are given to this root from outside."""
+
+    source: PushSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetVocab:
+    """The names of the system columns; fixed before the first row."""
+
+    vocabulary: Vocabulary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetInfo:
+    """What the dataset is about."""
+
+    info: DatasetInfo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetLicense:
+    """What others may do with the dataset."""
+
+    license: License
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetAttachments:
+    """The text files that travel with the dataset; all of them, perhaps none."""
+
+    attachments: tuple[Attachment, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,32 +119,59 @@ class DataSlice:
         return len(self.offset_interval)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """An engine's state after a step: a file of checkpoints/, which names its segments."""
+
+    physical_hash: PhysicalHash
+    size: int
+
+
 class SourceStateKind(Enum):
     """How a source remembers what was already read."""
 
+    ETAG = "etag"
+    LAST_MODIFIED = "last-modified"
     DIGEST = "digest"
     LAST_FILE = "last-file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceState:
-    """How far a source has been read: the digest of the fetched bytes, or the last file's name."""
+    """How far a source has been read: what the server said of the file, the digest of the fetched
+    bytes, or the last file's name."""
 
     kind: SourceStateKind
     value: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EngineRun:
+    """Which engine ran a step, and how; `image_digest` is None for the process runner."""
+
+    name: str
+    build_id: str
+    image_digest: str | None
+    runner: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AddData:
     """A root took something in: rows, a new watermark, or at least a new source state.
 
-    Watermark and source state are carried over: each block says what holds after it.
+    Watermark and source state are carried over: each block says what holds after it. `ignored` and
+    `quarantined` count rows that the merge left out and rows that could not be read; `engine` ran
+    the preprocess step; `push_keys` are the idempotency keys that this block settles.
     """
 
     prev_offset: int | None
     new_data: DataSlice | None
     new_watermark: Instant | None
     new_source_state: SourceState | None
+    ignored: int = 0
+    quarantined: int = 0
+    engine: EngineRun | None = None
+    push_keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,26 +186,50 @@ class InputInterval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EngineRun:
-    """Which engine ran a step, and how; `image_digest` is None for the process runner."""
-
-    name: str
-    build_id: str
-    image_digest: str | None
-    runner: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ExecuteTransform:
-    """A derivative consumed the next part of its inputs."""
+    """A derivative consumed the next part of its inputs.
+
+    Watermark and checkpoint are carried over. `late_rows` counts rows that came too late;
+    `migrated_from` is the SetTransform whose state this step took over, if it did.
+    """
 
     inputs: tuple[InputInterval, ...]
     prev_offset: int | None
+    prev_checkpoint: PhysicalHash | None = None
     new_data: DataSlice | None
+    new_checkpoint: Checkpoint | None = None
     new_watermark: Instant | None
     marks: tuple[Mark, ...]
+    late_rows: int = 0
     engine: EngineRun
     transaction_id: TransactionId
+    migrated_from: BlockHash | None = None
 
 
-Event = Seed | SetPollingSource | SetTransform | SetDataSchema | AddData | ExecuteTransform
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeprecateEngine:
+    """From here on the transform runs on another engine, proven to give the same results.
+
+    `first_block` to `last_block` are the steps that were replayed and found identical.
+    """
+
+    old_engine: EnginePin
+    new_engine: EnginePin
+    first_block: BlockHash
+    last_block: BlockHash
+
+
+Event = (
+    Seed
+    | SetPollingSource
+    | SetTransform
+    | SetDataSchema
+    | AddData
+    | ExecuteTransform
+    | SetPushSource
+    | SetVocab
+    | SetInfo
+    | SetLicense
+    | SetAttachments
+    | DeprecateEngine
+)

@@ -7,6 +7,9 @@ from typing import NewType
 Instant = NewType("Instant", int)
 """Microseconds since 1970-01-01T00:00:00Z."""
 
+Duration = NewType("Duration", int)
+"""A length of time in microseconds; a day has 24 hours."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

@@ -1,26 +1,40 @@
 """The rules of a chain: what state a history adds up to, and what may come next."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from odf_coordinator.errors import InvalidBlock
 from odf_coordinator.model.block import MetadataBlock, SealedBlock
 from odf_coordinator.model.event import (
     AddData,
+    Checkpoint,
     DatasetKind,
+    DeprecateEngine,
+    EnginePin,
     Event,
     ExecuteTransform,
     InputInterval,
     Seed,
+    SetAttachments,
     SetDataSchema,
+    SetInfo,
+    SetLicense,
     SetPollingSource,
+    SetPushSource,
     SetTransform,
+    SetVocab,
     SourceState,
 )
 from odf_coordinator.model.identity import BlockHash, DatasetId
 from odf_coordinator.model.schema import Schema, Vocabulary
-from odf_coordinator.model.source import PollingSource
+from odf_coordinator.model.source import (
+    Attachment,
+    DatasetInfo,
+    License,
+    PollingSource,
+    PushSource,
+)
 from odf_coordinator.model.timeline import Instant, Mark
 
 
@@ -33,7 +47,7 @@ class DatasetState:
     head: BlockHash
     sequence_number: int
     system_time: Instant
-    source: PollingSource | None = None
+    source: PollingSource | PushSource | None = None
     transform: SetTransform | None = None
     transform_block: BlockHash | None = None
     schema: Schema | None = None
@@ -42,7 +56,11 @@ class DatasetState:
     source_state: SourceState | None = None
     inputs: tuple[InputInterval, ...] = ()
     last_mark: Mark | None = None
-    vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    checkpoint: Checkpoint | None = None
+    vocabulary: Vocabulary = Vocabulary()
+    info: DatasetInfo | None = None
+    license: License | None = None
+    attachments: tuple[Attachment, ...] = ()
 
     @property
     def next_offset(self) -> int:
@@ -98,13 +116,25 @@ def advance(state: DatasetState | None, sealed: SealedBlock) -> DatasetState:
     return _apply(moved, block)
 
 
-def _apply(state: DatasetState, block: MetadataBlock) -> DatasetState:
+def _apply(  # noqa: C901, PLR0911, PLR0912 one arm an event
+    state: DatasetState, block: MetadataBlock
+) -> DatasetState:
     event = block.event
     match event:
         case Seed():
             return state
-        case SetPollingSource():
+        case SetPollingSource() | SetPushSource():
             return replace(state, source=event.source)
+        case SetVocab():
+            return replace(state, vocabulary=event.vocabulary)
+        case SetInfo():
+            return replace(state, info=event.info)
+        case SetLicense():
+            return replace(state, license=event.license)
+        case SetAttachments():
+            return replace(state, attachments=event.attachments)
+        case DeprecateEngine():
+            return replace(state, transform=_on_engine(state.transform, event.new_engine))
         case SetTransform():
             return replace(state, transform=event, transform_block=state.head)
         case SetDataSchema():
@@ -128,10 +158,15 @@ def _apply(state: DatasetState, block: MetadataBlock) -> DatasetState:
                 last_offset=_last_offset(state, event),
                 watermark=event.new_watermark,
                 inputs=event.inputs,
+                checkpoint=event.new_checkpoint,
                 last_mark=event.marks[-1] if event.marks else state.last_mark,
             )
         case _:
             assert_never(event)
+
+
+def _on_engine(transform: SetTransform | None, engine: EnginePin) -> SetTransform | None:
+    return None if transform is None else replace(transform, engine=engine)
 
 
 def _last_offset(state: DatasetState, event: AddData | ExecuteTransform) -> int | None:
@@ -185,8 +220,8 @@ def _system_time_never_goes_back(state: DatasetState | None, block: MetadataBloc
 def _event_fits_the_kind(state: DatasetState | None, block: MetadataBlock) -> str | None:
     if state is None:
         return None
-    only_root = isinstance(block.event, SetPollingSource | AddData)
-    only_derivative = isinstance(block.event, SetTransform | ExecuteTransform)
+    only_root = isinstance(block.event, SetPollingSource | SetPushSource | AddData)
+    only_derivative = isinstance(block.event, SetTransform | ExecuteTransform | DeprecateEngine)
     if only_root and state.kind is not DatasetKind.ROOT:
         return f"{type(block.event).__name__} in a derivative dataset"
     if only_derivative and state.kind is not DatasetKind.DERIVATIVE:
@@ -238,6 +273,14 @@ def _schema_only_grows(state: DatasetState | None, block: MetadataBlock) -> str 
     return None
 
 
+def _system_columns_are_named_before_rows(
+    state: DatasetState | None, block: MetadataBlock
+) -> str | None:
+    if state is None or not isinstance(block.event, SetVocab):
+        return None
+    return None if state.schema is None else "system columns are named before the schema is"
+
+
 def _inputs_continue(state: DatasetState | None, block: MetadataBlock) -> str | None:
     if state is None or not isinstance(block.event, ExecuteTransform):
         return None
@@ -245,11 +288,53 @@ def _inputs_continue(state: DatasetState | None, block: MetadataBlock) -> str | 
     declared = state.transform.inputs if state.transform else ()
     if [i.dataset_id for i in inputs] != [d.dataset_id for d in declared]:
         return "inputs are not those of the transform, in its order"
-    for before, after in zip(state.inputs, inputs, strict=False):
-        if (before.new_block_hash, before.new_offset) != (after.prev_block_hash, after.prev_offset):
+    cursors = {i.dataset_id: (i.new_block_hash, i.new_offset) for i in state.inputs}
+    for after in inputs:
+        expected = cursors.get(after.dataset_id, (None, None))
+        if (after.prev_block_hash, after.prev_offset) != expected:
             return f"input {after.dataset_id} does not continue where the last step stopped"
-    if not state.inputs and any(i.prev_block_hash or i.prev_offset is not None for i in inputs):
-        return "the first step does not start at the beginning of its inputs"
+    return None
+
+
+def _checkpoints_continue(state: DatasetState | None, block: MetadataBlock) -> str | None:
+    if state is None or not isinstance(block.event, ExecuteTransform):
+        return None
+    expected = state.checkpoint.physical_hash if state.checkpoint else None
+    if block.event.prev_checkpoint != expected:
+        return f"previous checkpoint {block.event.prev_checkpoint}, but the last one is {expected}"
+    return None
+
+
+def _counts_are_not_negative(state: DatasetState | None, block: MetadataBlock) -> str | None:
+    match block.event:
+        case AddData(ignored=ignored, quarantined=quarantined):
+            negative = min(ignored, quarantined) < 0
+        case ExecuteTransform(late_rows=late_rows):
+            negative = late_rows < 0
+        case _:
+            negative = False
+    return "a count of rows is negative" if negative else None
+
+
+def _migration_leaves_an_older_transform(
+    state: DatasetState | None, block: MetadataBlock
+) -> str | None:
+    if state is None or not isinstance(block.event, ExecuteTransform):
+        return None
+    if block.event.migrated_from is not None and (
+        block.event.migrated_from == state.transform_block
+    ):
+        return "a step migrates from the transform that it runs"
+    return None
+
+
+def _engine_changes_to_another(state: DatasetState | None, block: MetadataBlock) -> str | None:
+    if state is None or not isinstance(block.event, DeprecateEngine):
+        return None
+    if state.transform is None or state.transform.engine != block.event.old_engine:
+        return "the engine that is left is not the one that the transform runs on"
+    if block.event.old_engine == block.event.new_engine:
+        return "the engine did not change"
     return None
 
 
@@ -281,11 +366,20 @@ def _no_empty_event(state: DatasetState | None, block: MetadataBlock) -> str | N
     match block.event:
         case AddData(new_data=None, new_watermark=watermark, new_source_state=source_state):
             same = (watermark, source_state) == (state.watermark, state.source_state)
+            same = same and not block.event.push_keys and not block.event.quarantined
             return "nothing was added" if same else None
-        case ExecuteTransform(inputs=inputs):
+        case ExecuteTransform(inputs=inputs, migrated_from=migrated_from):
             consumed = any(i.prev_block_hash != i.new_block_hash for i in inputs)
-            return None if consumed else "nothing was consumed"
-        case SetDataSchema(schema=state.schema) | SetPollingSource(source=state.source):
+            return None if consumed or migrated_from else "nothing was consumed"
+        case (
+            SetDataSchema(schema=state.schema)
+            | SetPollingSource(source=state.source)
+            | SetPushSource(source=state.source)
+            | SetVocab(vocabulary=state.vocabulary)
+            | SetInfo(info=state.info)
+            | SetLicense(license=state.license)
+            | SetAttachments(attachments=state.attachments)
+        ):
             return "the event did not change anything"
         case SetTransform() if block.event == state.transform:
             return "the transform did not change"
@@ -302,7 +396,12 @@ RULES: tuple[Rule, ...] = (
     _offsets_are_contiguous,
     _watermark_never_goes_back,
     _schema_only_grows,
+    _system_columns_are_named_before_rows,
     _inputs_continue,
+    _checkpoints_continue,
+    _counts_are_not_negative,
+    _migration_leaves_an_older_transform,
+    _engine_changes_to_another,
     _marks_tell_the_step,
     _no_empty_event,
 )

@@ -18,6 +18,7 @@ from odf_coordinator.model.schema import (
     Timestamp,
     Vocabulary,
 )
+from odf_coordinator.model.source import MergeSnapshot, PollingSource, PushSource
 from odf_coordinator.model.timeline import Instant
 
 APPEND = 0
@@ -76,6 +77,15 @@ def arrow_schema(schema: Schema, vocabulary: Vocabulary) -> pa.Schema:
         for c in schema.columns
     ]
     return pa.schema(system + data)
+
+
+def declared_fields(source: PollingSource | PushSource) -> tuple[Field, ...]:
+    """The columns of a root before it has a preprocess step: those it reads, and what a snapshot
+    notes about each observation."""
+    merge = source.merge
+    if isinstance(merge, MergeSnapshot):
+        return (*source.read.schema, Field(name=merge.observation_column, type=Simple.STRING))
+    return source.read.schema
 
 
 def root_schema(declared: tuple[Field, ...], vocabulary: Vocabulary) -> Schema:

@@ -80,7 +80,6 @@ def test_a_source_in_the_form_of_the_spec(root: list[SealedBlock]) -> None:
         "read": {
             "kind": "csv",
             "header": True,
-            "separator": ",",
             "schema": ["event_time TIMESTAMP(3)", "value INT"],
         },
         "merge": {"kind": "append"},
@@ -125,7 +124,7 @@ def test_a_transform_in_the_form_of_the_spec(derivative: list[SealedBlock]) -> N
         "transform": {
             "engine": "spark",
             "version": PIN.image_digest,
-            "query": TRANSFORM.transform.query,
+            "query": TRANSFORM.transform.queries[0].query,
         },
     }
 
@@ -158,12 +157,14 @@ def test_the_stored_form_of_a_step_hides_nothing(derivative: list[SealedBlock]) 
                 }
             ],
             "prevOffset": None,
+            "prevCheckpoint": None,
             "newData": {
                 "logicalHash": _LOGICAL,
                 "physicalHash": "1620" + "00" * 32,
                 "offsetInterval": {"start": 0, "end": 1},
                 "size": 1,
             },
+            "newCheckpoint": None,
             "newWatermark": "1970-01-01T00:00:00Z",
             "marks": [
                 {
@@ -172,6 +173,7 @@ def test_the_stored_form_of_a_step_hides_nothing(derivative: list[SealedBlock]) 
                     "time": "2023-11-14T22:13:20Z",
                 }
             ],
+            "lateRows": 0,
             "engine": {
                 "name": "spark",
                 "buildId": "sha256:b",
@@ -179,14 +181,16 @@ def test_the_stored_form_of_a_step_hides_nothing(derivative: list[SealedBlock]) 
                 "runner": "docker",
             },
             "transactionId": "1620" + "55" * 32,
+            "migratedFrom": None,
         },
     }
 
 
 def test_the_stored_form_of_a_source_and_a_schema(root: list[SealedBlock]) -> None:
     source = views.stored(root[1])["event"]["source"]
-    assert source["fetch"] == {"kind": "FetchUrl", "url": "a.csv"}
-    assert source["read"]["schema"][1] == {"name": "value", "type": "INT"}
+    fetch = {"kind": "url", "url": "a.csv", "eventTime": None, "cache": None, "headers": []}
+    assert source["fetch"] == fetch
+    assert source["read"]["schema"][1] == "value INT"
     schema = views.stored(root[2])["event"]["schema"]
     assert schema["columns"][0] == {"id": 1, "name": "event_time", "type": "TIMESTAMP(3)"}
     state = views.stored(root[3])["event"]["newSourceState"]

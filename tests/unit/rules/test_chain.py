@@ -139,7 +139,7 @@ def _step(**changes: Any) -> ExecuteTransform:
         ({"marks": (Mark(offset=0, watermark=Instant(5), time=TIME),)}, "last mark"),
         ({"marks": (Mark(offset=1, watermark=Instant(4), time=TIME),)}, "last mark"),
         ({"new_data": data_slice(1, 2)}, "rows start at 1"),
-        ({"inputs": (replace(_step().inputs[0], prev_block_hash=BlockHash("x")),)}, "first step"),
+        ({"inputs": (replace(_step().inputs[0], prev_block_hash=BlockHash("x")),)}, "not continue"),
         ({"inputs": (replace(_step().inputs[0], new_block_hash=None),)}, "nothing was consumed"),
     ],
 )

@@ -6,6 +6,44 @@ import flatbuffers
 from flatbuffers.compat import import_numpy
 np = import_numpy()
 
+class FetchUrlEventTime(object):
+    NONE = 0
+    EventTimeFromMetadata = 1
+    EventTimeFromPath = 2
+    EventTimeFromSystemTime = 3
+
+def FetchUrlEventTimeCreator(unionType, table):
+    from flatbuffers.table import Table
+    if not isinstance(table, Table):
+        return None
+    if unionType == FetchUrlEventTime().EventTimeFromMetadata:
+        return EventTimeFromMetadataT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == FetchUrlEventTime().EventTimeFromPath:
+        return EventTimeFromPathT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == FetchUrlEventTime().EventTimeFromSystemTime:
+        return EventTimeFromSystemTimeT.InitFromBuf(table.Bytes, table.Pos)
+    return None
+
+
+class FetchFilesGlobEventTime(object):
+    NONE = 0
+    EventTimeFromMetadata = 1
+    EventTimeFromPath = 2
+    EventTimeFromSystemTime = 3
+
+def FetchFilesGlobEventTimeCreator(unionType, table):
+    from flatbuffers.table import Table
+    if not isinstance(table, Table):
+        return None
+    if unionType == FetchFilesGlobEventTime().EventTimeFromMetadata:
+        return EventTimeFromMetadataT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == FetchFilesGlobEventTime().EventTimeFromPath:
+        return EventTimeFromPathT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == FetchFilesGlobEventTime().EventTimeFromSystemTime:
+        return EventTimeFromSystemTimeT.InitFromBuf(table.Bytes, table.Pos)
+    return None
+
+
 class PollingSourceFetch(object):
     NONE = 0
     FetchUrl = 1
@@ -22,6 +60,132 @@ def PollingSourceFetchCreator(unionType, table):
     return None
 
 
+class PollingSourcePrepareItemItem(object):
+    NONE = 0
+    PrepDecompress = 1
+    PrepPipe = 2
+
+def PollingSourcePrepareItemItemCreator(unionType, table):
+    from flatbuffers.table import Table
+    if not isinstance(table, Table):
+        return None
+    if unionType == PollingSourcePrepareItemItem().PrepDecompress:
+        return PrepDecompressT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == PollingSourcePrepareItemItem().PrepPipe:
+        return PrepPipeT.InitFromBuf(table.Bytes, table.Pos)
+    return None
+
+
+class PollingSourceRead(object):
+    NONE = 0
+    ReadCsv = 1
+    ReadJsonLines = 2
+    ReadJson = 3
+    ReadGeoJson = 4
+    ReadEsriShapefile = 5
+    ReadParquet = 6
+
+def PollingSourceReadCreator(unionType, table):
+    from flatbuffers.table import Table
+    if not isinstance(table, Table):
+        return None
+    if unionType == PollingSourceRead().ReadCsv:
+        return ReadCsvT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == PollingSourceRead().ReadJsonLines:
+        return ReadJsonLinesT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == PollingSourceRead().ReadJson:
+        return ReadJsonT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == PollingSourceRead().ReadGeoJson:
+        return ReadGeoJsonT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == PollingSourceRead().ReadEsriShapefile:
+        return ReadEsriShapefileT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == PollingSourceRead().ReadParquet:
+        return ReadParquetT.InitFromBuf(table.Bytes, table.Pos)
+    return None
+
+
+class PushSourceRead(object):
+    NONE = 0
+    ReadCsv = 1
+    ReadJsonLines = 2
+    ReadJson = 3
+    ReadGeoJson = 4
+    ReadEsriShapefile = 5
+    ReadParquet = 6
+
+def PushSourceReadCreator(unionType, table):
+    from flatbuffers.table import Table
+    if not isinstance(table, Table):
+        return None
+    if unionType == PushSourceRead().ReadCsv:
+        return ReadCsvT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == PushSourceRead().ReadJsonLines:
+        return ReadJsonLinesT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == PushSourceRead().ReadJson:
+        return ReadJsonT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == PushSourceRead().ReadGeoJson:
+        return ReadGeoJsonT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == PushSourceRead().ReadEsriShapefile:
+        return ReadEsriShapefileT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == PushSourceRead().ReadParquet:
+        return ReadParquetT.InitFromBuf(table.Bytes, table.Pos)
+    return None
+
+
+class PollingSourceMerge(object):
+    NONE = 0
+    MergeAppend = 1
+    MergeLedger = 2
+    MergeSnapshot = 3
+
+def PollingSourceMergeCreator(unionType, table):
+    from flatbuffers.table import Table
+    if not isinstance(table, Table):
+        return None
+    if unionType == PollingSourceMerge().MergeAppend:
+        return MergeAppendT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == PollingSourceMerge().MergeLedger:
+        return MergeLedgerT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == PollingSourceMerge().MergeSnapshot:
+        return MergeSnapshotT.InitFromBuf(table.Bytes, table.Pos)
+    return None
+
+
+class PushSourceMerge(object):
+    NONE = 0
+    MergeAppend = 1
+    MergeLedger = 2
+    MergeSnapshot = 3
+
+def PushSourceMergeCreator(unionType, table):
+    from flatbuffers.table import Table
+    if not isinstance(table, Table):
+        return None
+    if unionType == PushSourceMerge().MergeAppend:
+        return MergeAppendT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == PushSourceMerge().MergeLedger:
+        return MergeLedgerT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == PushSourceMerge().MergeSnapshot:
+        return MergeSnapshotT.InitFromBuf(table.Bytes, table.Pos)
+    return None
+
+
+class TransformLateData(object):
+    NONE = 0
+    LateDrop = 1
+    LateCorrect = 2
+
+def TransformLateDataCreator(unionType, table):
+    from flatbuffers.table import Table
+    if not isinstance(table, Table):
+        return None
+    if unionType == TransformLateData().LateDrop:
+        return LateDropT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == TransformLateData().LateCorrect:
+        return LateCorrectT.InitFromBuf(table.Bytes, table.Pos)
+    return None
+
+
 class MetadataBlockEvent(object):
     NONE = 0
     Seed = 1
@@ -30,6 +194,12 @@ class MetadataBlockEvent(object):
     SetDataSchema = 4
     AddData = 5
     ExecuteTransform = 6
+    SetPushSource = 7
+    SetVocab = 8
+    SetInfo = 9
+    SetLicense = 10
+    SetAttachments = 11
+    DeprecateEngine = 12
 
 def MetadataBlockEventCreator(unionType, table):
     from flatbuffers.table import Table
@@ -47,6 +217,18 @@ def MetadataBlockEventCreator(unionType, table):
         return AddDataT.InitFromBuf(table.Bytes, table.Pos)
     if unionType == MetadataBlockEvent().ExecuteTransform:
         return ExecuteTransformT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == MetadataBlockEvent().SetPushSource:
+        return SetPushSourceT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == MetadataBlockEvent().SetVocab:
+        return SetVocabT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == MetadataBlockEvent().SetInfo:
+        return SetInfoT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == MetadataBlockEvent().SetLicense:
+        return SetLicenseT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == MetadataBlockEvent().SetAttachments:
+        return SetAttachmentsT.InitFromBuf(table.Bytes, table.Pos)
+    if unionType == MetadataBlockEvent().DeprecateEngine:
+        return DeprecateEngineT.InitFromBuf(table.Bytes, table.Pos)
     return None
 
 
@@ -590,6 +772,427 @@ class SchemaT(object):
         return schema
 
 
+class Vocabulary(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = Vocabulary()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsVocabulary(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # Vocabulary
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # Vocabulary
+    def OffsetColumn(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # Vocabulary
+    def OperationTypeColumn(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # Vocabulary
+    def SystemTimeColumn(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # Vocabulary
+    def EventTimeColumn(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def VocabularyStart(builder): builder.StartObject(4)
+def VocabularyAddOffsetColumn(builder, offsetColumn): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(offsetColumn), 0)
+def VocabularyAddOperationTypeColumn(builder, operationTypeColumn): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(operationTypeColumn), 0)
+def VocabularyAddSystemTimeColumn(builder, systemTimeColumn): builder.PrependUOffsetTRelativeSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(systemTimeColumn), 0)
+def VocabularyAddEventTimeColumn(builder, eventTimeColumn): builder.PrependUOffsetTRelativeSlot(3, flatbuffers.number_types.UOffsetTFlags.py_type(eventTimeColumn), 0)
+def VocabularyEnd(builder): return builder.EndObject()
+
+
+class VocabularyT(object):
+
+    # VocabularyT
+    def __init__(self):
+        self.offsetColumn = None  # type: str
+        self.operationTypeColumn = None  # type: str
+        self.systemTimeColumn = None  # type: str
+        self.eventTimeColumn = None  # type: str
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        vocabulary = Vocabulary()
+        vocabulary.Init(buf, pos)
+        return cls.InitFromObj(vocabulary)
+
+    @classmethod
+    def InitFromObj(cls, vocabulary):
+        x = VocabularyT()
+        x._UnPack(vocabulary)
+        return x
+
+    # VocabularyT
+    def _UnPack(self, vocabulary):
+        if vocabulary is None:
+            return
+        self.offsetColumn = vocabulary.OffsetColumn()
+        self.operationTypeColumn = vocabulary.OperationTypeColumn()
+        self.systemTimeColumn = vocabulary.SystemTimeColumn()
+        self.eventTimeColumn = vocabulary.EventTimeColumn()
+
+    # VocabularyT
+    def Pack(self, builder):
+        if self.offsetColumn is not None:
+            offsetColumn = builder.CreateString(self.offsetColumn)
+        if self.operationTypeColumn is not None:
+            operationTypeColumn = builder.CreateString(self.operationTypeColumn)
+        if self.systemTimeColumn is not None:
+            systemTimeColumn = builder.CreateString(self.systemTimeColumn)
+        if self.eventTimeColumn is not None:
+            eventTimeColumn = builder.CreateString(self.eventTimeColumn)
+        VocabularyStart(builder)
+        if self.offsetColumn is not None:
+            VocabularyAddOffsetColumn(builder, offsetColumn)
+        if self.operationTypeColumn is not None:
+            VocabularyAddOperationTypeColumn(builder, operationTypeColumn)
+        if self.systemTimeColumn is not None:
+            VocabularyAddSystemTimeColumn(builder, systemTimeColumn)
+        if self.eventTimeColumn is not None:
+            VocabularyAddEventTimeColumn(builder, eventTimeColumn)
+        vocabulary = VocabularyEnd(builder)
+        return vocabulary
+
+
+class EventTimeFromMetadata(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = EventTimeFromMetadata()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsEventTimeFromMetadata(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # EventTimeFromMetadata
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+def EventTimeFromMetadataStart(builder): builder.StartObject(0)
+def EventTimeFromMetadataEnd(builder): return builder.EndObject()
+
+
+class EventTimeFromMetadataT(object):
+
+    # EventTimeFromMetadataT
+    def __init__(self):
+        pass
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        eventTimeFromMetadata = EventTimeFromMetadata()
+        eventTimeFromMetadata.Init(buf, pos)
+        return cls.InitFromObj(eventTimeFromMetadata)
+
+    @classmethod
+    def InitFromObj(cls, eventTimeFromMetadata):
+        x = EventTimeFromMetadataT()
+        x._UnPack(eventTimeFromMetadata)
+        return x
+
+    # EventTimeFromMetadataT
+    def _UnPack(self, eventTimeFromMetadata):
+        if eventTimeFromMetadata is None:
+            return
+
+    # EventTimeFromMetadataT
+    def Pack(self, builder):
+        EventTimeFromMetadataStart(builder)
+        eventTimeFromMetadata = EventTimeFromMetadataEnd(builder)
+        return eventTimeFromMetadata
+
+
+class EventTimeFromPath(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = EventTimeFromPath()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsEventTimeFromPath(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # EventTimeFromPath
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # EventTimeFromPath
+    def Pattern(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # EventTimeFromPath
+    def TimestampFormat(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def EventTimeFromPathStart(builder): builder.StartObject(2)
+def EventTimeFromPathAddPattern(builder, pattern): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(pattern), 0)
+def EventTimeFromPathAddTimestampFormat(builder, timestampFormat): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(timestampFormat), 0)
+def EventTimeFromPathEnd(builder): return builder.EndObject()
+
+
+class EventTimeFromPathT(object):
+
+    # EventTimeFromPathT
+    def __init__(self):
+        self.pattern = None  # type: str
+        self.timestampFormat = None  # type: str
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        eventTimeFromPath = EventTimeFromPath()
+        eventTimeFromPath.Init(buf, pos)
+        return cls.InitFromObj(eventTimeFromPath)
+
+    @classmethod
+    def InitFromObj(cls, eventTimeFromPath):
+        x = EventTimeFromPathT()
+        x._UnPack(eventTimeFromPath)
+        return x
+
+    # EventTimeFromPathT
+    def _UnPack(self, eventTimeFromPath):
+        if eventTimeFromPath is None:
+            return
+        self.pattern = eventTimeFromPath.Pattern()
+        self.timestampFormat = eventTimeFromPath.TimestampFormat()
+
+    # EventTimeFromPathT
+    def Pack(self, builder):
+        if self.pattern is not None:
+            pattern = builder.CreateString(self.pattern)
+        if self.timestampFormat is not None:
+            timestampFormat = builder.CreateString(self.timestampFormat)
+        EventTimeFromPathStart(builder)
+        if self.pattern is not None:
+            EventTimeFromPathAddPattern(builder, pattern)
+        if self.timestampFormat is not None:
+            EventTimeFromPathAddTimestampFormat(builder, timestampFormat)
+        eventTimeFromPath = EventTimeFromPathEnd(builder)
+        return eventTimeFromPath
+
+
+class EventTimeFromSystemTime(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = EventTimeFromSystemTime()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsEventTimeFromSystemTime(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # EventTimeFromSystemTime
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+def EventTimeFromSystemTimeStart(builder): builder.StartObject(0)
+def EventTimeFromSystemTimeEnd(builder): return builder.EndObject()
+
+
+class EventTimeFromSystemTimeT(object):
+
+    # EventTimeFromSystemTimeT
+    def __init__(self):
+        pass
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        eventTimeFromSystemTime = EventTimeFromSystemTime()
+        eventTimeFromSystemTime.Init(buf, pos)
+        return cls.InitFromObj(eventTimeFromSystemTime)
+
+    @classmethod
+    def InitFromObj(cls, eventTimeFromSystemTime):
+        x = EventTimeFromSystemTimeT()
+        x._UnPack(eventTimeFromSystemTime)
+        return x
+
+    # EventTimeFromSystemTimeT
+    def _UnPack(self, eventTimeFromSystemTime):
+        if eventTimeFromSystemTime is None:
+            return
+
+    # EventTimeFromSystemTimeT
+    def Pack(self, builder):
+        EventTimeFromSystemTimeStart(builder)
+        eventTimeFromSystemTime = EventTimeFromSystemTimeEnd(builder)
+        return eventTimeFromSystemTime
+
+
+class CacheForever(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = CacheForever()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsCacheForever(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # CacheForever
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+def CacheForeverStart(builder): builder.StartObject(0)
+def CacheForeverEnd(builder): return builder.EndObject()
+
+
+class CacheForeverT(object):
+
+    # CacheForeverT
+    def __init__(self):
+        pass
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        cacheForever = CacheForever()
+        cacheForever.Init(buf, pos)
+        return cls.InitFromObj(cacheForever)
+
+    @classmethod
+    def InitFromObj(cls, cacheForever):
+        x = CacheForeverT()
+        x._UnPack(cacheForever)
+        return x
+
+    # CacheForeverT
+    def _UnPack(self, cacheForever):
+        if cacheForever is None:
+            return
+
+    # CacheForeverT
+    def Pack(self, builder):
+        CacheForeverStart(builder)
+        cacheForever = CacheForeverEnd(builder)
+        return cacheForever
+
+
+class RequestHeader(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = RequestHeader()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsRequestHeader(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # RequestHeader
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # RequestHeader
+    def Name(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # RequestHeader
+    def Value(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def RequestHeaderStart(builder): builder.StartObject(2)
+def RequestHeaderAddName(builder, name): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(name), 0)
+def RequestHeaderAddValue(builder, value): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(value), 0)
+def RequestHeaderEnd(builder): return builder.EndObject()
+
+
+class RequestHeaderT(object):
+
+    # RequestHeaderT
+    def __init__(self):
+        self.name = None  # type: str
+        self.value = None  # type: str
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        requestHeader = RequestHeader()
+        requestHeader.Init(buf, pos)
+        return cls.InitFromObj(requestHeader)
+
+    @classmethod
+    def InitFromObj(cls, requestHeader):
+        x = RequestHeaderT()
+        x._UnPack(requestHeader)
+        return x
+
+    # RequestHeaderT
+    def _UnPack(self, requestHeader):
+        if requestHeader is None:
+            return
+        self.name = requestHeader.Name()
+        self.value = requestHeader.Value()
+
+    # RequestHeaderT
+    def Pack(self, builder):
+        if self.name is not None:
+            name = builder.CreateString(self.name)
+        if self.value is not None:
+            value = builder.CreateString(self.value)
+        RequestHeaderStart(builder)
+        if self.name is not None:
+            RequestHeaderAddName(builder, name)
+        if self.value is not None:
+            RequestHeaderAddValue(builder, value)
+        requestHeader = RequestHeaderEnd(builder)
+        return requestHeader
+
+
 class FetchUrl(object):
     __slots__ = ['_tab']
 
@@ -615,16 +1218,80 @@ class FetchUrl(object):
             return self._tab.String(o + self._tab.Pos)
         return None
 
-def FetchUrlStart(builder): builder.StartObject(1)
+    # FetchUrl
+    def EventTimeType(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
+        return 0
+
+    # FetchUrl
+    def EventTime(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        if o != 0:
+            from flatbuffers.table import Table
+            obj = Table(bytearray(), 0)
+            self._tab.Union(obj, o)
+            return obj
+        return None
+
+    # FetchUrl
+    def Cache(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            x = self._tab.Indirect(o + self._tab.Pos)
+            obj = CacheForever()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # FetchUrl
+    def Headers(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 4
+            x = self._tab.Indirect(x)
+            obj = RequestHeader()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # FetchUrl
+    def HeadersLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # FetchUrl
+    def HeadersIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        return o == 0
+
+def FetchUrlStart(builder): builder.StartObject(5)
 def FetchUrlAddUrl(builder, url): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(url), 0)
+def FetchUrlAddEventTimeType(builder, eventTimeType): builder.PrependUint8Slot(1, eventTimeType, 0)
+def FetchUrlAddEventTime(builder, eventTime): builder.PrependUOffsetTRelativeSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(eventTime), 0)
+def FetchUrlAddCache(builder, cache): builder.PrependUOffsetTRelativeSlot(3, flatbuffers.number_types.UOffsetTFlags.py_type(cache), 0)
+def FetchUrlAddHeaders(builder, headers): builder.PrependUOffsetTRelativeSlot(4, flatbuffers.number_types.UOffsetTFlags.py_type(headers), 0)
+def FetchUrlStartHeadersVector(builder, numElems): return builder.StartVector(4, numElems, 4)
 def FetchUrlEnd(builder): return builder.EndObject()
 
+try:
+    from typing import List, Optional, Union
+except:
+    pass
 
 class FetchUrlT(object):
 
     # FetchUrlT
     def __init__(self):
         self.url = None  # type: str
+        self.eventTimeType = 0  # type: int
+        self.eventTime = None  # type: Union[None, EventTimeFromMetadataT, EventTimeFromPathT, EventTimeFromSystemTimeT]
+        self.cache = None  # type: Optional[CacheForeverT]
+        self.headers = None  # type: List[RequestHeaderT]
 
     @classmethod
     def InitFromBuf(cls, buf, pos):
@@ -643,14 +1310,45 @@ class FetchUrlT(object):
         if fetchUrl is None:
             return
         self.url = fetchUrl.Url()
+        self.eventTimeType = fetchUrl.EventTimeType()
+        self.eventTime = FetchUrlEventTimeCreator(self.eventTimeType, fetchUrl.EventTime())
+        if fetchUrl.Cache() is not None:
+            self.cache = CacheForeverT.InitFromObj(fetchUrl.Cache())
+        if not fetchUrl.HeadersIsNone():
+            self.headers = []
+            for i in range(fetchUrl.HeadersLength()):
+                if fetchUrl.Headers(i) is None:
+                    self.headers.append(None)
+                else:
+                    requestHeader_ = RequestHeaderT.InitFromObj(fetchUrl.Headers(i))
+                    self.headers.append(requestHeader_)
 
     # FetchUrlT
     def Pack(self, builder):
         if self.url is not None:
             url = builder.CreateString(self.url)
+        if self.eventTime is not None:
+            eventTime = self.eventTime.Pack(builder)
+        if self.cache is not None:
+            cache = self.cache.Pack(builder)
+        if self.headers is not None:
+            headerslist = []
+            for i in range(len(self.headers)):
+                headerslist.append(self.headers[i].Pack(builder))
+            FetchUrlStartHeadersVector(builder, len(self.headers))
+            for i in reversed(range(len(self.headers))):
+                builder.PrependUOffsetTRelative(headerslist[i])
+            headers = builder.EndVector()
         FetchUrlStart(builder)
         if self.url is not None:
             FetchUrlAddUrl(builder, url)
+        FetchUrlAddEventTimeType(builder, self.eventTimeType)
+        if self.eventTime is not None:
+            FetchUrlAddEventTime(builder, eventTime)
+        if self.cache is not None:
+            FetchUrlAddCache(builder, cache)
+        if self.headers is not None:
+            FetchUrlAddHeaders(builder, headers)
         fetchUrl = FetchUrlEnd(builder)
         return fetchUrl
 
@@ -680,16 +1378,62 @@ class FetchFilesGlob(object):
             return self._tab.String(o + self._tab.Pos)
         return None
 
-def FetchFilesGlobStart(builder): builder.StartObject(1)
+    # FetchFilesGlob
+    def EventTimeType(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
+        return 0
+
+    # FetchFilesGlob
+    def EventTime(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        if o != 0:
+            from flatbuffers.table import Table
+            obj = Table(bytearray(), 0)
+            self._tab.Union(obj, o)
+            return obj
+        return None
+
+    # FetchFilesGlob
+    def Cache(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            x = self._tab.Indirect(o + self._tab.Pos)
+            obj = CacheForever()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # FetchFilesGlob
+    def Order(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def FetchFilesGlobStart(builder): builder.StartObject(5)
 def FetchFilesGlobAddPath(builder, path): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(path), 0)
+def FetchFilesGlobAddEventTimeType(builder, eventTimeType): builder.PrependUint8Slot(1, eventTimeType, 0)
+def FetchFilesGlobAddEventTime(builder, eventTime): builder.PrependUOffsetTRelativeSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(eventTime), 0)
+def FetchFilesGlobAddCache(builder, cache): builder.PrependUOffsetTRelativeSlot(3, flatbuffers.number_types.UOffsetTFlags.py_type(cache), 0)
+def FetchFilesGlobAddOrder(builder, order): builder.PrependUOffsetTRelativeSlot(4, flatbuffers.number_types.UOffsetTFlags.py_type(order), 0)
 def FetchFilesGlobEnd(builder): return builder.EndObject()
 
+try:
+    from typing import Optional, Union
+except:
+    pass
 
 class FetchFilesGlobT(object):
 
     # FetchFilesGlobT
     def __init__(self):
         self.path = None  # type: str
+        self.eventTimeType = 0  # type: int
+        self.eventTime = None  # type: Union[None, EventTimeFromMetadataT, EventTimeFromPathT, EventTimeFromSystemTimeT]
+        self.cache = None  # type: Optional[CacheForeverT]
+        self.order = None  # type: str
 
     @classmethod
     def InitFromBuf(cls, buf, pos):
@@ -708,16 +1452,288 @@ class FetchFilesGlobT(object):
         if fetchFilesGlob is None:
             return
         self.path = fetchFilesGlob.Path()
+        self.eventTimeType = fetchFilesGlob.EventTimeType()
+        self.eventTime = FetchFilesGlobEventTimeCreator(self.eventTimeType, fetchFilesGlob.EventTime())
+        if fetchFilesGlob.Cache() is not None:
+            self.cache = CacheForeverT.InitFromObj(fetchFilesGlob.Cache())
+        self.order = fetchFilesGlob.Order()
 
     # FetchFilesGlobT
     def Pack(self, builder):
         if self.path is not None:
             path = builder.CreateString(self.path)
+        if self.eventTime is not None:
+            eventTime = self.eventTime.Pack(builder)
+        if self.cache is not None:
+            cache = self.cache.Pack(builder)
+        if self.order is not None:
+            order = builder.CreateString(self.order)
         FetchFilesGlobStart(builder)
         if self.path is not None:
             FetchFilesGlobAddPath(builder, path)
+        FetchFilesGlobAddEventTimeType(builder, self.eventTimeType)
+        if self.eventTime is not None:
+            FetchFilesGlobAddEventTime(builder, eventTime)
+        if self.cache is not None:
+            FetchFilesGlobAddCache(builder, cache)
+        if self.order is not None:
+            FetchFilesGlobAddOrder(builder, order)
         fetchFilesGlob = FetchFilesGlobEnd(builder)
         return fetchFilesGlob
+
+
+class PrepDecompress(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = PrepDecompress()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsPrepDecompress(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # PrepDecompress
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # PrepDecompress
+    def Format(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # PrepDecompress
+    def SubPath(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def PrepDecompressStart(builder): builder.StartObject(2)
+def PrepDecompressAddFormat(builder, format): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(format), 0)
+def PrepDecompressAddSubPath(builder, subPath): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(subPath), 0)
+def PrepDecompressEnd(builder): return builder.EndObject()
+
+
+class PrepDecompressT(object):
+
+    # PrepDecompressT
+    def __init__(self):
+        self.format = None  # type: str
+        self.subPath = None  # type: str
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        prepDecompress = PrepDecompress()
+        prepDecompress.Init(buf, pos)
+        return cls.InitFromObj(prepDecompress)
+
+    @classmethod
+    def InitFromObj(cls, prepDecompress):
+        x = PrepDecompressT()
+        x._UnPack(prepDecompress)
+        return x
+
+    # PrepDecompressT
+    def _UnPack(self, prepDecompress):
+        if prepDecompress is None:
+            return
+        self.format = prepDecompress.Format()
+        self.subPath = prepDecompress.SubPath()
+
+    # PrepDecompressT
+    def Pack(self, builder):
+        if self.format is not None:
+            format = builder.CreateString(self.format)
+        if self.subPath is not None:
+            subPath = builder.CreateString(self.subPath)
+        PrepDecompressStart(builder)
+        if self.format is not None:
+            PrepDecompressAddFormat(builder, format)
+        if self.subPath is not None:
+            PrepDecompressAddSubPath(builder, subPath)
+        prepDecompress = PrepDecompressEnd(builder)
+        return prepDecompress
+
+
+class PrepPipe(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = PrepPipe()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsPrepPipe(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # PrepPipe
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # PrepPipe
+    def Command(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            a = self._tab.Vector(o)
+            return self._tab.String(a + flatbuffers.number_types.UOffsetTFlags.py_type(j * 4))
+        return ""
+
+    # PrepPipe
+    def CommandLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # PrepPipe
+    def CommandIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        return o == 0
+
+def PrepPipeStart(builder): builder.StartObject(1)
+def PrepPipeAddCommand(builder, command): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(command), 0)
+def PrepPipeStartCommandVector(builder, numElems): return builder.StartVector(4, numElems, 4)
+def PrepPipeEnd(builder): return builder.EndObject()
+
+try:
+    from typing import List
+except:
+    pass
+
+class PrepPipeT(object):
+
+    # PrepPipeT
+    def __init__(self):
+        self.command = None  # type: List[str]
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        prepPipe = PrepPipe()
+        prepPipe.Init(buf, pos)
+        return cls.InitFromObj(prepPipe)
+
+    @classmethod
+    def InitFromObj(cls, prepPipe):
+        x = PrepPipeT()
+        x._UnPack(prepPipe)
+        return x
+
+    # PrepPipeT
+    def _UnPack(self, prepPipe):
+        if prepPipe is None:
+            return
+        if not prepPipe.CommandIsNone():
+            self.command = []
+            for i in range(prepPipe.CommandLength()):
+                self.command.append(prepPipe.Command(i))
+
+    # PrepPipeT
+    def Pack(self, builder):
+        if self.command is not None:
+            commandlist = []
+            for i in range(len(self.command)):
+                commandlist.append(builder.CreateString(self.command[i]))
+            PrepPipeStartCommandVector(builder, len(self.command))
+            for i in reversed(range(len(self.command))):
+                builder.PrependUOffsetTRelative(commandlist[i])
+            command = builder.EndVector()
+        PrepPipeStart(builder)
+        if self.command is not None:
+            PrepPipeAddCommand(builder, command)
+        prepPipe = PrepPipeEnd(builder)
+        return prepPipe
+
+
+class PollingSourcePrepareItem(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = PollingSourcePrepareItem()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsPollingSourcePrepareItem(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # PollingSourcePrepareItem
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # PollingSourcePrepareItem
+    def ItemType(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
+        return 0
+
+    # PollingSourcePrepareItem
+    def Item(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            from flatbuffers.table import Table
+            obj = Table(bytearray(), 0)
+            self._tab.Union(obj, o)
+            return obj
+        return None
+
+def PollingSourcePrepareItemStart(builder): builder.StartObject(2)
+def PollingSourcePrepareItemAddItemType(builder, itemType): builder.PrependUint8Slot(0, itemType, 0)
+def PollingSourcePrepareItemAddItem(builder, item): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(item), 0)
+def PollingSourcePrepareItemEnd(builder): return builder.EndObject()
+
+try:
+    from typing import Union
+except:
+    pass
+
+class PollingSourcePrepareItemT(object):
+
+    # PollingSourcePrepareItemT
+    def __init__(self):
+        self.itemType = 0  # type: int
+        self.item = None  # type: Union[None, PrepDecompressT, PrepPipeT]
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        pollingSourcePrepareItem = PollingSourcePrepareItem()
+        pollingSourcePrepareItem.Init(buf, pos)
+        return cls.InitFromObj(pollingSourcePrepareItem)
+
+    @classmethod
+    def InitFromObj(cls, pollingSourcePrepareItem):
+        x = PollingSourcePrepareItemT()
+        x._UnPack(pollingSourcePrepareItem)
+        return x
+
+    # PollingSourcePrepareItemT
+    def _UnPack(self, pollingSourcePrepareItem):
+        if pollingSourcePrepareItem is None:
+            return
+        self.itemType = pollingSourcePrepareItem.ItemType()
+        self.item = PollingSourcePrepareItemItemCreator(self.itemType, pollingSourcePrepareItem.Item())
+
+    # PollingSourcePrepareItemT
+    def Pack(self, builder):
+        if self.item is not None:
+            item = self.item.Pack(builder)
+        PollingSourcePrepareItemStart(builder)
+        PollingSourcePrepareItemAddItemType(builder, self.itemType)
+        if self.item is not None:
+            PollingSourcePrepareItemAddItem(builder, item)
+        pollingSourcePrepareItem = PollingSourcePrepareItemEnd(builder)
+        return pollingSourcePrepareItem
 
 
 class ReadCsv(object):
@@ -763,24 +1779,160 @@ class ReadCsv(object):
         return o == 0
 
     # ReadCsv
-    def Header(self):
+    def Separator(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
         if o != 0:
-            return bool(self._tab.Get(flatbuffers.number_types.BoolFlags, o + self._tab.Pos))
-        return False
+            return self._tab.String(o + self._tab.Pos)
+        return None
 
     # ReadCsv
-    def Separator(self):
+    def Encoding(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
         if o != 0:
             return self._tab.String(o + self._tab.Pos)
         return None
 
-def ReadCsvStart(builder): builder.StartObject(3)
+    # ReadCsv
+    def Quote(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # ReadCsv
+    def Escape(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # ReadCsv
+    def Comment(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # ReadCsv
+    def Header(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
+        if o != 0:
+            return bool(self._tab.Get(flatbuffers.number_types.BoolFlags, o + self._tab.Pos))
+        return False
+
+    # ReadCsv
+    def EnforceSchema(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(18))
+        if o != 0:
+            return bool(self._tab.Get(flatbuffers.number_types.BoolFlags, o + self._tab.Pos))
+        return False
+
+    # ReadCsv
+    def InferSchema(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(20))
+        if o != 0:
+            return bool(self._tab.Get(flatbuffers.number_types.BoolFlags, o + self._tab.Pos))
+        return False
+
+    # ReadCsv
+    def IgnoreLeadingWhiteSpace(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(22))
+        if o != 0:
+            return bool(self._tab.Get(flatbuffers.number_types.BoolFlags, o + self._tab.Pos))
+        return False
+
+    # ReadCsv
+    def IgnoreTrailingWhiteSpace(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(24))
+        if o != 0:
+            return bool(self._tab.Get(flatbuffers.number_types.BoolFlags, o + self._tab.Pos))
+        return False
+
+    # ReadCsv
+    def NullValue(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(26))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # ReadCsv
+    def EmptyValue(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(28))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # ReadCsv
+    def NanValue(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(30))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # ReadCsv
+    def PositiveInf(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(32))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # ReadCsv
+    def NegativeInf(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(34))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # ReadCsv
+    def DateFormat(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(36))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # ReadCsv
+    def TimestampFormat(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(38))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # ReadCsv
+    def MultiLine(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(40))
+        if o != 0:
+            return bool(self._tab.Get(flatbuffers.number_types.BoolFlags, o + self._tab.Pos))
+        return False
+
+    # ReadCsv
+    def OnError(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(42))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def ReadCsvStart(builder): builder.StartObject(20)
 def ReadCsvAddSchema(builder, schema): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(schema), 0)
 def ReadCsvStartSchemaVector(builder, numElems): return builder.StartVector(4, numElems, 4)
-def ReadCsvAddHeader(builder, header): builder.PrependBoolSlot(1, header, 0)
-def ReadCsvAddSeparator(builder, separator): builder.PrependUOffsetTRelativeSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(separator), 0)
+def ReadCsvAddSeparator(builder, separator): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(separator), 0)
+def ReadCsvAddEncoding(builder, encoding): builder.PrependUOffsetTRelativeSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(encoding), 0)
+def ReadCsvAddQuote(builder, quote): builder.PrependUOffsetTRelativeSlot(3, flatbuffers.number_types.UOffsetTFlags.py_type(quote), 0)
+def ReadCsvAddEscape(builder, escape): builder.PrependUOffsetTRelativeSlot(4, flatbuffers.number_types.UOffsetTFlags.py_type(escape), 0)
+def ReadCsvAddComment(builder, comment): builder.PrependUOffsetTRelativeSlot(5, flatbuffers.number_types.UOffsetTFlags.py_type(comment), 0)
+def ReadCsvAddHeader(builder, header): builder.PrependBoolSlot(6, header, 0)
+def ReadCsvAddEnforceSchema(builder, enforceSchema): builder.PrependBoolSlot(7, enforceSchema, 0)
+def ReadCsvAddInferSchema(builder, inferSchema): builder.PrependBoolSlot(8, inferSchema, 0)
+def ReadCsvAddIgnoreLeadingWhiteSpace(builder, ignoreLeadingWhiteSpace): builder.PrependBoolSlot(9, ignoreLeadingWhiteSpace, 0)
+def ReadCsvAddIgnoreTrailingWhiteSpace(builder, ignoreTrailingWhiteSpace): builder.PrependBoolSlot(10, ignoreTrailingWhiteSpace, 0)
+def ReadCsvAddNullValue(builder, nullValue): builder.PrependUOffsetTRelativeSlot(11, flatbuffers.number_types.UOffsetTFlags.py_type(nullValue), 0)
+def ReadCsvAddEmptyValue(builder, emptyValue): builder.PrependUOffsetTRelativeSlot(12, flatbuffers.number_types.UOffsetTFlags.py_type(emptyValue), 0)
+def ReadCsvAddNanValue(builder, nanValue): builder.PrependUOffsetTRelativeSlot(13, flatbuffers.number_types.UOffsetTFlags.py_type(nanValue), 0)
+def ReadCsvAddPositiveInf(builder, positiveInf): builder.PrependUOffsetTRelativeSlot(14, flatbuffers.number_types.UOffsetTFlags.py_type(positiveInf), 0)
+def ReadCsvAddNegativeInf(builder, negativeInf): builder.PrependUOffsetTRelativeSlot(15, flatbuffers.number_types.UOffsetTFlags.py_type(negativeInf), 0)
+def ReadCsvAddDateFormat(builder, dateFormat): builder.PrependUOffsetTRelativeSlot(16, flatbuffers.number_types.UOffsetTFlags.py_type(dateFormat), 0)
+def ReadCsvAddTimestampFormat(builder, timestampFormat): builder.PrependUOffsetTRelativeSlot(17, flatbuffers.number_types.UOffsetTFlags.py_type(timestampFormat), 0)
+def ReadCsvAddMultiLine(builder, multiLine): builder.PrependBoolSlot(18, multiLine, 0)
+def ReadCsvAddOnError(builder, onError): builder.PrependUOffsetTRelativeSlot(19, flatbuffers.number_types.UOffsetTFlags.py_type(onError), 0)
 def ReadCsvEnd(builder): return builder.EndObject()
 
 try:
@@ -793,8 +1945,25 @@ class ReadCsvT(object):
     # ReadCsvT
     def __init__(self):
         self.schema = None  # type: List[FieldT]
-        self.header = False  # type: bool
         self.separator = None  # type: str
+        self.encoding = None  # type: str
+        self.quote = None  # type: str
+        self.escape = None  # type: str
+        self.comment = None  # type: str
+        self.header = False  # type: bool
+        self.enforceSchema = False  # type: bool
+        self.inferSchema = False  # type: bool
+        self.ignoreLeadingWhiteSpace = False  # type: bool
+        self.ignoreTrailingWhiteSpace = False  # type: bool
+        self.nullValue = None  # type: str
+        self.emptyValue = None  # type: str
+        self.nanValue = None  # type: str
+        self.positiveInf = None  # type: str
+        self.negativeInf = None  # type: str
+        self.dateFormat = None  # type: str
+        self.timestampFormat = None  # type: str
+        self.multiLine = False  # type: bool
+        self.onError = None  # type: str
 
     @classmethod
     def InitFromBuf(cls, buf, pos):
@@ -820,8 +1989,25 @@ class ReadCsvT(object):
                 else:
                     field_ = FieldT.InitFromObj(readCsv.Schema(i))
                     self.schema.append(field_)
-        self.header = readCsv.Header()
         self.separator = readCsv.Separator()
+        self.encoding = readCsv.Encoding()
+        self.quote = readCsv.Quote()
+        self.escape = readCsv.Escape()
+        self.comment = readCsv.Comment()
+        self.header = readCsv.Header()
+        self.enforceSchema = readCsv.EnforceSchema()
+        self.inferSchema = readCsv.InferSchema()
+        self.ignoreLeadingWhiteSpace = readCsv.IgnoreLeadingWhiteSpace()
+        self.ignoreTrailingWhiteSpace = readCsv.IgnoreTrailingWhiteSpace()
+        self.nullValue = readCsv.NullValue()
+        self.emptyValue = readCsv.EmptyValue()
+        self.nanValue = readCsv.NanValue()
+        self.positiveInf = readCsv.PositiveInf()
+        self.negativeInf = readCsv.NegativeInf()
+        self.dateFormat = readCsv.DateFormat()
+        self.timestampFormat = readCsv.TimestampFormat()
+        self.multiLine = readCsv.MultiLine()
+        self.onError = readCsv.OnError()
 
     # ReadCsvT
     def Pack(self, builder):
@@ -835,14 +2021,771 @@ class ReadCsvT(object):
             schema = builder.EndVector()
         if self.separator is not None:
             separator = builder.CreateString(self.separator)
+        if self.encoding is not None:
+            encoding = builder.CreateString(self.encoding)
+        if self.quote is not None:
+            quote = builder.CreateString(self.quote)
+        if self.escape is not None:
+            escape = builder.CreateString(self.escape)
+        if self.comment is not None:
+            comment = builder.CreateString(self.comment)
+        if self.nullValue is not None:
+            nullValue = builder.CreateString(self.nullValue)
+        if self.emptyValue is not None:
+            emptyValue = builder.CreateString(self.emptyValue)
+        if self.nanValue is not None:
+            nanValue = builder.CreateString(self.nanValue)
+        if self.positiveInf is not None:
+            positiveInf = builder.CreateString(self.positiveInf)
+        if self.negativeInf is not None:
+            negativeInf = builder.CreateString(self.negativeInf)
+        if self.dateFormat is not None:
+            dateFormat = builder.CreateString(self.dateFormat)
+        if self.timestampFormat is not None:
+            timestampFormat = builder.CreateString(self.timestampFormat)
+        if self.onError is not None:
+            onError = builder.CreateString(self.onError)
         ReadCsvStart(builder)
         if self.schema is not None:
             ReadCsvAddSchema(builder, schema)
-        ReadCsvAddHeader(builder, self.header)
         if self.separator is not None:
             ReadCsvAddSeparator(builder, separator)
+        if self.encoding is not None:
+            ReadCsvAddEncoding(builder, encoding)
+        if self.quote is not None:
+            ReadCsvAddQuote(builder, quote)
+        if self.escape is not None:
+            ReadCsvAddEscape(builder, escape)
+        if self.comment is not None:
+            ReadCsvAddComment(builder, comment)
+        ReadCsvAddHeader(builder, self.header)
+        ReadCsvAddEnforceSchema(builder, self.enforceSchema)
+        ReadCsvAddInferSchema(builder, self.inferSchema)
+        ReadCsvAddIgnoreLeadingWhiteSpace(builder, self.ignoreLeadingWhiteSpace)
+        ReadCsvAddIgnoreTrailingWhiteSpace(builder, self.ignoreTrailingWhiteSpace)
+        if self.nullValue is not None:
+            ReadCsvAddNullValue(builder, nullValue)
+        if self.emptyValue is not None:
+            ReadCsvAddEmptyValue(builder, emptyValue)
+        if self.nanValue is not None:
+            ReadCsvAddNanValue(builder, nanValue)
+        if self.positiveInf is not None:
+            ReadCsvAddPositiveInf(builder, positiveInf)
+        if self.negativeInf is not None:
+            ReadCsvAddNegativeInf(builder, negativeInf)
+        if self.dateFormat is not None:
+            ReadCsvAddDateFormat(builder, dateFormat)
+        if self.timestampFormat is not None:
+            ReadCsvAddTimestampFormat(builder, timestampFormat)
+        ReadCsvAddMultiLine(builder, self.multiLine)
+        if self.onError is not None:
+            ReadCsvAddOnError(builder, onError)
         readCsv = ReadCsvEnd(builder)
         return readCsv
+
+
+class ReadJsonLines(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = ReadJsonLines()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsReadJsonLines(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # ReadJsonLines
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # ReadJsonLines
+    def Schema(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 4
+            x = self._tab.Indirect(x)
+            obj = Field()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # ReadJsonLines
+    def SchemaLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # ReadJsonLines
+    def SchemaIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        return o == 0
+
+    # ReadJsonLines
+    def DateFormat(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # ReadJsonLines
+    def Encoding(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # ReadJsonLines
+    def MultiLine(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            return bool(self._tab.Get(flatbuffers.number_types.BoolFlags, o + self._tab.Pos))
+        return False
+
+    # ReadJsonLines
+    def PrimitivesAsString(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        if o != 0:
+            return bool(self._tab.Get(flatbuffers.number_types.BoolFlags, o + self._tab.Pos))
+        return False
+
+    # ReadJsonLines
+    def TimestampFormat(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # ReadJsonLines
+    def OnError(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def ReadJsonLinesStart(builder): builder.StartObject(7)
+def ReadJsonLinesAddSchema(builder, schema): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(schema), 0)
+def ReadJsonLinesStartSchemaVector(builder, numElems): return builder.StartVector(4, numElems, 4)
+def ReadJsonLinesAddDateFormat(builder, dateFormat): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(dateFormat), 0)
+def ReadJsonLinesAddEncoding(builder, encoding): builder.PrependUOffsetTRelativeSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(encoding), 0)
+def ReadJsonLinesAddMultiLine(builder, multiLine): builder.PrependBoolSlot(3, multiLine, 0)
+def ReadJsonLinesAddPrimitivesAsString(builder, primitivesAsString): builder.PrependBoolSlot(4, primitivesAsString, 0)
+def ReadJsonLinesAddTimestampFormat(builder, timestampFormat): builder.PrependUOffsetTRelativeSlot(5, flatbuffers.number_types.UOffsetTFlags.py_type(timestampFormat), 0)
+def ReadJsonLinesAddOnError(builder, onError): builder.PrependUOffsetTRelativeSlot(6, flatbuffers.number_types.UOffsetTFlags.py_type(onError), 0)
+def ReadJsonLinesEnd(builder): return builder.EndObject()
+
+try:
+    from typing import List
+except:
+    pass
+
+class ReadJsonLinesT(object):
+
+    # ReadJsonLinesT
+    def __init__(self):
+        self.schema = None  # type: List[FieldT]
+        self.dateFormat = None  # type: str
+        self.encoding = None  # type: str
+        self.multiLine = False  # type: bool
+        self.primitivesAsString = False  # type: bool
+        self.timestampFormat = None  # type: str
+        self.onError = None  # type: str
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        readJsonLines = ReadJsonLines()
+        readJsonLines.Init(buf, pos)
+        return cls.InitFromObj(readJsonLines)
+
+    @classmethod
+    def InitFromObj(cls, readJsonLines):
+        x = ReadJsonLinesT()
+        x._UnPack(readJsonLines)
+        return x
+
+    # ReadJsonLinesT
+    def _UnPack(self, readJsonLines):
+        if readJsonLines is None:
+            return
+        if not readJsonLines.SchemaIsNone():
+            self.schema = []
+            for i in range(readJsonLines.SchemaLength()):
+                if readJsonLines.Schema(i) is None:
+                    self.schema.append(None)
+                else:
+                    field_ = FieldT.InitFromObj(readJsonLines.Schema(i))
+                    self.schema.append(field_)
+        self.dateFormat = readJsonLines.DateFormat()
+        self.encoding = readJsonLines.Encoding()
+        self.multiLine = readJsonLines.MultiLine()
+        self.primitivesAsString = readJsonLines.PrimitivesAsString()
+        self.timestampFormat = readJsonLines.TimestampFormat()
+        self.onError = readJsonLines.OnError()
+
+    # ReadJsonLinesT
+    def Pack(self, builder):
+        if self.schema is not None:
+            schemalist = []
+            for i in range(len(self.schema)):
+                schemalist.append(self.schema[i].Pack(builder))
+            ReadJsonLinesStartSchemaVector(builder, len(self.schema))
+            for i in reversed(range(len(self.schema))):
+                builder.PrependUOffsetTRelative(schemalist[i])
+            schema = builder.EndVector()
+        if self.dateFormat is not None:
+            dateFormat = builder.CreateString(self.dateFormat)
+        if self.encoding is not None:
+            encoding = builder.CreateString(self.encoding)
+        if self.timestampFormat is not None:
+            timestampFormat = builder.CreateString(self.timestampFormat)
+        if self.onError is not None:
+            onError = builder.CreateString(self.onError)
+        ReadJsonLinesStart(builder)
+        if self.schema is not None:
+            ReadJsonLinesAddSchema(builder, schema)
+        if self.dateFormat is not None:
+            ReadJsonLinesAddDateFormat(builder, dateFormat)
+        if self.encoding is not None:
+            ReadJsonLinesAddEncoding(builder, encoding)
+        ReadJsonLinesAddMultiLine(builder, self.multiLine)
+        ReadJsonLinesAddPrimitivesAsString(builder, self.primitivesAsString)
+        if self.timestampFormat is not None:
+            ReadJsonLinesAddTimestampFormat(builder, timestampFormat)
+        if self.onError is not None:
+            ReadJsonLinesAddOnError(builder, onError)
+        readJsonLines = ReadJsonLinesEnd(builder)
+        return readJsonLines
+
+
+class ReadJson(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = ReadJson()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsReadJson(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # ReadJson
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # ReadJson
+    def Schema(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 4
+            x = self._tab.Indirect(x)
+            obj = Field()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # ReadJson
+    def SchemaLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # ReadJson
+    def SchemaIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        return o == 0
+
+    # ReadJson
+    def SubPath(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # ReadJson
+    def DateFormat(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # ReadJson
+    def Encoding(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # ReadJson
+    def TimestampFormat(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # ReadJson
+    def OnError(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def ReadJsonStart(builder): builder.StartObject(6)
+def ReadJsonAddSchema(builder, schema): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(schema), 0)
+def ReadJsonStartSchemaVector(builder, numElems): return builder.StartVector(4, numElems, 4)
+def ReadJsonAddSubPath(builder, subPath): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(subPath), 0)
+def ReadJsonAddDateFormat(builder, dateFormat): builder.PrependUOffsetTRelativeSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(dateFormat), 0)
+def ReadJsonAddEncoding(builder, encoding): builder.PrependUOffsetTRelativeSlot(3, flatbuffers.number_types.UOffsetTFlags.py_type(encoding), 0)
+def ReadJsonAddTimestampFormat(builder, timestampFormat): builder.PrependUOffsetTRelativeSlot(4, flatbuffers.number_types.UOffsetTFlags.py_type(timestampFormat), 0)
+def ReadJsonAddOnError(builder, onError): builder.PrependUOffsetTRelativeSlot(5, flatbuffers.number_types.UOffsetTFlags.py_type(onError), 0)
+def ReadJsonEnd(builder): return builder.EndObject()
+
+try:
+    from typing import List
+except:
+    pass
+
+class ReadJsonT(object):
+
+    # ReadJsonT
+    def __init__(self):
+        self.schema = None  # type: List[FieldT]
+        self.subPath = None  # type: str
+        self.dateFormat = None  # type: str
+        self.encoding = None  # type: str
+        self.timestampFormat = None  # type: str
+        self.onError = None  # type: str
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        readJson = ReadJson()
+        readJson.Init(buf, pos)
+        return cls.InitFromObj(readJson)
+
+    @classmethod
+    def InitFromObj(cls, readJson):
+        x = ReadJsonT()
+        x._UnPack(readJson)
+        return x
+
+    # ReadJsonT
+    def _UnPack(self, readJson):
+        if readJson is None:
+            return
+        if not readJson.SchemaIsNone():
+            self.schema = []
+            for i in range(readJson.SchemaLength()):
+                if readJson.Schema(i) is None:
+                    self.schema.append(None)
+                else:
+                    field_ = FieldT.InitFromObj(readJson.Schema(i))
+                    self.schema.append(field_)
+        self.subPath = readJson.SubPath()
+        self.dateFormat = readJson.DateFormat()
+        self.encoding = readJson.Encoding()
+        self.timestampFormat = readJson.TimestampFormat()
+        self.onError = readJson.OnError()
+
+    # ReadJsonT
+    def Pack(self, builder):
+        if self.schema is not None:
+            schemalist = []
+            for i in range(len(self.schema)):
+                schemalist.append(self.schema[i].Pack(builder))
+            ReadJsonStartSchemaVector(builder, len(self.schema))
+            for i in reversed(range(len(self.schema))):
+                builder.PrependUOffsetTRelative(schemalist[i])
+            schema = builder.EndVector()
+        if self.subPath is not None:
+            subPath = builder.CreateString(self.subPath)
+        if self.dateFormat is not None:
+            dateFormat = builder.CreateString(self.dateFormat)
+        if self.encoding is not None:
+            encoding = builder.CreateString(self.encoding)
+        if self.timestampFormat is not None:
+            timestampFormat = builder.CreateString(self.timestampFormat)
+        if self.onError is not None:
+            onError = builder.CreateString(self.onError)
+        ReadJsonStart(builder)
+        if self.schema is not None:
+            ReadJsonAddSchema(builder, schema)
+        if self.subPath is not None:
+            ReadJsonAddSubPath(builder, subPath)
+        if self.dateFormat is not None:
+            ReadJsonAddDateFormat(builder, dateFormat)
+        if self.encoding is not None:
+            ReadJsonAddEncoding(builder, encoding)
+        if self.timestampFormat is not None:
+            ReadJsonAddTimestampFormat(builder, timestampFormat)
+        if self.onError is not None:
+            ReadJsonAddOnError(builder, onError)
+        readJson = ReadJsonEnd(builder)
+        return readJson
+
+
+class ReadGeoJson(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = ReadGeoJson()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsReadGeoJson(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # ReadGeoJson
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # ReadGeoJson
+    def Schema(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 4
+            x = self._tab.Indirect(x)
+            obj = Field()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # ReadGeoJson
+    def SchemaLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # ReadGeoJson
+    def SchemaIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        return o == 0
+
+    # ReadGeoJson
+    def OnError(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def ReadGeoJsonStart(builder): builder.StartObject(2)
+def ReadGeoJsonAddSchema(builder, schema): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(schema), 0)
+def ReadGeoJsonStartSchemaVector(builder, numElems): return builder.StartVector(4, numElems, 4)
+def ReadGeoJsonAddOnError(builder, onError): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(onError), 0)
+def ReadGeoJsonEnd(builder): return builder.EndObject()
+
+try:
+    from typing import List
+except:
+    pass
+
+class ReadGeoJsonT(object):
+
+    # ReadGeoJsonT
+    def __init__(self):
+        self.schema = None  # type: List[FieldT]
+        self.onError = None  # type: str
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        readGeoJson = ReadGeoJson()
+        readGeoJson.Init(buf, pos)
+        return cls.InitFromObj(readGeoJson)
+
+    @classmethod
+    def InitFromObj(cls, readGeoJson):
+        x = ReadGeoJsonT()
+        x._UnPack(readGeoJson)
+        return x
+
+    # ReadGeoJsonT
+    def _UnPack(self, readGeoJson):
+        if readGeoJson is None:
+            return
+        if not readGeoJson.SchemaIsNone():
+            self.schema = []
+            for i in range(readGeoJson.SchemaLength()):
+                if readGeoJson.Schema(i) is None:
+                    self.schema.append(None)
+                else:
+                    field_ = FieldT.InitFromObj(readGeoJson.Schema(i))
+                    self.schema.append(field_)
+        self.onError = readGeoJson.OnError()
+
+    # ReadGeoJsonT
+    def Pack(self, builder):
+        if self.schema is not None:
+            schemalist = []
+            for i in range(len(self.schema)):
+                schemalist.append(self.schema[i].Pack(builder))
+            ReadGeoJsonStartSchemaVector(builder, len(self.schema))
+            for i in reversed(range(len(self.schema))):
+                builder.PrependUOffsetTRelative(schemalist[i])
+            schema = builder.EndVector()
+        if self.onError is not None:
+            onError = builder.CreateString(self.onError)
+        ReadGeoJsonStart(builder)
+        if self.schema is not None:
+            ReadGeoJsonAddSchema(builder, schema)
+        if self.onError is not None:
+            ReadGeoJsonAddOnError(builder, onError)
+        readGeoJson = ReadGeoJsonEnd(builder)
+        return readGeoJson
+
+
+class ReadEsriShapefile(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = ReadEsriShapefile()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsReadEsriShapefile(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # ReadEsriShapefile
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # ReadEsriShapefile
+    def Schema(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 4
+            x = self._tab.Indirect(x)
+            obj = Field()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # ReadEsriShapefile
+    def SchemaLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # ReadEsriShapefile
+    def SchemaIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        return o == 0
+
+    # ReadEsriShapefile
+    def SubPath(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # ReadEsriShapefile
+    def OnError(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def ReadEsriShapefileStart(builder): builder.StartObject(3)
+def ReadEsriShapefileAddSchema(builder, schema): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(schema), 0)
+def ReadEsriShapefileStartSchemaVector(builder, numElems): return builder.StartVector(4, numElems, 4)
+def ReadEsriShapefileAddSubPath(builder, subPath): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(subPath), 0)
+def ReadEsriShapefileAddOnError(builder, onError): builder.PrependUOffsetTRelativeSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(onError), 0)
+def ReadEsriShapefileEnd(builder): return builder.EndObject()
+
+try:
+    from typing import List
+except:
+    pass
+
+class ReadEsriShapefileT(object):
+
+    # ReadEsriShapefileT
+    def __init__(self):
+        self.schema = None  # type: List[FieldT]
+        self.subPath = None  # type: str
+        self.onError = None  # type: str
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        readEsriShapefile = ReadEsriShapefile()
+        readEsriShapefile.Init(buf, pos)
+        return cls.InitFromObj(readEsriShapefile)
+
+    @classmethod
+    def InitFromObj(cls, readEsriShapefile):
+        x = ReadEsriShapefileT()
+        x._UnPack(readEsriShapefile)
+        return x
+
+    # ReadEsriShapefileT
+    def _UnPack(self, readEsriShapefile):
+        if readEsriShapefile is None:
+            return
+        if not readEsriShapefile.SchemaIsNone():
+            self.schema = []
+            for i in range(readEsriShapefile.SchemaLength()):
+                if readEsriShapefile.Schema(i) is None:
+                    self.schema.append(None)
+                else:
+                    field_ = FieldT.InitFromObj(readEsriShapefile.Schema(i))
+                    self.schema.append(field_)
+        self.subPath = readEsriShapefile.SubPath()
+        self.onError = readEsriShapefile.OnError()
+
+    # ReadEsriShapefileT
+    def Pack(self, builder):
+        if self.schema is not None:
+            schemalist = []
+            for i in range(len(self.schema)):
+                schemalist.append(self.schema[i].Pack(builder))
+            ReadEsriShapefileStartSchemaVector(builder, len(self.schema))
+            for i in reversed(range(len(self.schema))):
+                builder.PrependUOffsetTRelative(schemalist[i])
+            schema = builder.EndVector()
+        if self.subPath is not None:
+            subPath = builder.CreateString(self.subPath)
+        if self.onError is not None:
+            onError = builder.CreateString(self.onError)
+        ReadEsriShapefileStart(builder)
+        if self.schema is not None:
+            ReadEsriShapefileAddSchema(builder, schema)
+        if self.subPath is not None:
+            ReadEsriShapefileAddSubPath(builder, subPath)
+        if self.onError is not None:
+            ReadEsriShapefileAddOnError(builder, onError)
+        readEsriShapefile = ReadEsriShapefileEnd(builder)
+        return readEsriShapefile
+
+
+class ReadParquet(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = ReadParquet()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsReadParquet(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # ReadParquet
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # ReadParquet
+    def Schema(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 4
+            x = self._tab.Indirect(x)
+            obj = Field()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # ReadParquet
+    def SchemaLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # ReadParquet
+    def SchemaIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        return o == 0
+
+    # ReadParquet
+    def OnError(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def ReadParquetStart(builder): builder.StartObject(2)
+def ReadParquetAddSchema(builder, schema): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(schema), 0)
+def ReadParquetStartSchemaVector(builder, numElems): return builder.StartVector(4, numElems, 4)
+def ReadParquetAddOnError(builder, onError): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(onError), 0)
+def ReadParquetEnd(builder): return builder.EndObject()
+
+try:
+    from typing import List
+except:
+    pass
+
+class ReadParquetT(object):
+
+    # ReadParquetT
+    def __init__(self):
+        self.schema = None  # type: List[FieldT]
+        self.onError = None  # type: str
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        readParquet = ReadParquet()
+        readParquet.Init(buf, pos)
+        return cls.InitFromObj(readParquet)
+
+    @classmethod
+    def InitFromObj(cls, readParquet):
+        x = ReadParquetT()
+        x._UnPack(readParquet)
+        return x
+
+    # ReadParquetT
+    def _UnPack(self, readParquet):
+        if readParquet is None:
+            return
+        if not readParquet.SchemaIsNone():
+            self.schema = []
+            for i in range(readParquet.SchemaLength()):
+                if readParquet.Schema(i) is None:
+                    self.schema.append(None)
+                else:
+                    field_ = FieldT.InitFromObj(readParquet.Schema(i))
+                    self.schema.append(field_)
+        self.onError = readParquet.OnError()
+
+    # ReadParquetT
+    def Pack(self, builder):
+        if self.schema is not None:
+            schemalist = []
+            for i in range(len(self.schema)):
+                schemalist.append(self.schema[i].Pack(builder))
+            ReadParquetStartSchemaVector(builder, len(self.schema))
+            for i in reversed(range(len(self.schema))):
+                builder.PrependUOffsetTRelative(schemalist[i])
+            schema = builder.EndVector()
+        if self.onError is not None:
+            onError = builder.CreateString(self.onError)
+        ReadParquetStart(builder)
+        if self.schema is not None:
+            ReadParquetAddSchema(builder, schema)
+        if self.onError is not None:
+            ReadParquetAddOnError(builder, onError)
+        readParquet = ReadParquetEnd(builder)
+        return readParquet
 
 
 class MergeAppend(object):
@@ -897,6 +2840,887 @@ class MergeAppendT(object):
         return mergeAppend
 
 
+class MergeLedger(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = MergeLedger()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsMergeLedger(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # MergeLedger
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # MergeLedger
+    def PrimaryKey(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            a = self._tab.Vector(o)
+            return self._tab.String(a + flatbuffers.number_types.UOffsetTFlags.py_type(j * 4))
+        return ""
+
+    # MergeLedger
+    def PrimaryKeyLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # MergeLedger
+    def PrimaryKeyIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        return o == 0
+
+    # MergeLedger
+    def OnChanged(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # MergeLedger
+    def OnDuplicateKey(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def MergeLedgerStart(builder): builder.StartObject(3)
+def MergeLedgerAddPrimaryKey(builder, primaryKey): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(primaryKey), 0)
+def MergeLedgerStartPrimaryKeyVector(builder, numElems): return builder.StartVector(4, numElems, 4)
+def MergeLedgerAddOnChanged(builder, onChanged): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(onChanged), 0)
+def MergeLedgerAddOnDuplicateKey(builder, onDuplicateKey): builder.PrependUOffsetTRelativeSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(onDuplicateKey), 0)
+def MergeLedgerEnd(builder): return builder.EndObject()
+
+try:
+    from typing import List
+except:
+    pass
+
+class MergeLedgerT(object):
+
+    # MergeLedgerT
+    def __init__(self):
+        self.primaryKey = None  # type: List[str]
+        self.onChanged = None  # type: str
+        self.onDuplicateKey = None  # type: str
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        mergeLedger = MergeLedger()
+        mergeLedger.Init(buf, pos)
+        return cls.InitFromObj(mergeLedger)
+
+    @classmethod
+    def InitFromObj(cls, mergeLedger):
+        x = MergeLedgerT()
+        x._UnPack(mergeLedger)
+        return x
+
+    # MergeLedgerT
+    def _UnPack(self, mergeLedger):
+        if mergeLedger is None:
+            return
+        if not mergeLedger.PrimaryKeyIsNone():
+            self.primaryKey = []
+            for i in range(mergeLedger.PrimaryKeyLength()):
+                self.primaryKey.append(mergeLedger.PrimaryKey(i))
+        self.onChanged = mergeLedger.OnChanged()
+        self.onDuplicateKey = mergeLedger.OnDuplicateKey()
+
+    # MergeLedgerT
+    def Pack(self, builder):
+        if self.primaryKey is not None:
+            primaryKeylist = []
+            for i in range(len(self.primaryKey)):
+                primaryKeylist.append(builder.CreateString(self.primaryKey[i]))
+            MergeLedgerStartPrimaryKeyVector(builder, len(self.primaryKey))
+            for i in reversed(range(len(self.primaryKey))):
+                builder.PrependUOffsetTRelative(primaryKeylist[i])
+            primaryKey = builder.EndVector()
+        if self.onChanged is not None:
+            onChanged = builder.CreateString(self.onChanged)
+        if self.onDuplicateKey is not None:
+            onDuplicateKey = builder.CreateString(self.onDuplicateKey)
+        MergeLedgerStart(builder)
+        if self.primaryKey is not None:
+            MergeLedgerAddPrimaryKey(builder, primaryKey)
+        if self.onChanged is not None:
+            MergeLedgerAddOnChanged(builder, onChanged)
+        if self.onDuplicateKey is not None:
+            MergeLedgerAddOnDuplicateKey(builder, onDuplicateKey)
+        mergeLedger = MergeLedgerEnd(builder)
+        return mergeLedger
+
+
+class MergeSnapshot(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = MergeSnapshot()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsMergeSnapshot(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # MergeSnapshot
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # MergeSnapshot
+    def PrimaryKey(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            a = self._tab.Vector(o)
+            return self._tab.String(a + flatbuffers.number_types.UOffsetTFlags.py_type(j * 4))
+        return ""
+
+    # MergeSnapshot
+    def PrimaryKeyLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # MergeSnapshot
+    def PrimaryKeyIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        return o == 0
+
+    # MergeSnapshot
+    def CompareColumns(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            a = self._tab.Vector(o)
+            return self._tab.String(a + flatbuffers.number_types.UOffsetTFlags.py_type(j * 4))
+        return ""
+
+    # MergeSnapshot
+    def CompareColumnsLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # MergeSnapshot
+    def CompareColumnsIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        return o == 0
+
+    # MergeSnapshot
+    def ObservationColumn(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # MergeSnapshot
+    def ObsvAdded(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # MergeSnapshot
+    def ObsvChanged(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # MergeSnapshot
+    def ObsvRemoved(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # MergeSnapshot
+    def OnDuplicateKey(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def MergeSnapshotStart(builder): builder.StartObject(7)
+def MergeSnapshotAddPrimaryKey(builder, primaryKey): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(primaryKey), 0)
+def MergeSnapshotStartPrimaryKeyVector(builder, numElems): return builder.StartVector(4, numElems, 4)
+def MergeSnapshotAddCompareColumns(builder, compareColumns): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(compareColumns), 0)
+def MergeSnapshotStartCompareColumnsVector(builder, numElems): return builder.StartVector(4, numElems, 4)
+def MergeSnapshotAddObservationColumn(builder, observationColumn): builder.PrependUOffsetTRelativeSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(observationColumn), 0)
+def MergeSnapshotAddObsvAdded(builder, obsvAdded): builder.PrependUOffsetTRelativeSlot(3, flatbuffers.number_types.UOffsetTFlags.py_type(obsvAdded), 0)
+def MergeSnapshotAddObsvChanged(builder, obsvChanged): builder.PrependUOffsetTRelativeSlot(4, flatbuffers.number_types.UOffsetTFlags.py_type(obsvChanged), 0)
+def MergeSnapshotAddObsvRemoved(builder, obsvRemoved): builder.PrependUOffsetTRelativeSlot(5, flatbuffers.number_types.UOffsetTFlags.py_type(obsvRemoved), 0)
+def MergeSnapshotAddOnDuplicateKey(builder, onDuplicateKey): builder.PrependUOffsetTRelativeSlot(6, flatbuffers.number_types.UOffsetTFlags.py_type(onDuplicateKey), 0)
+def MergeSnapshotEnd(builder): return builder.EndObject()
+
+try:
+    from typing import List
+except:
+    pass
+
+class MergeSnapshotT(object):
+
+    # MergeSnapshotT
+    def __init__(self):
+        self.primaryKey = None  # type: List[str]
+        self.compareColumns = None  # type: List[str]
+        self.observationColumn = None  # type: str
+        self.obsvAdded = None  # type: str
+        self.obsvChanged = None  # type: str
+        self.obsvRemoved = None  # type: str
+        self.onDuplicateKey = None  # type: str
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        mergeSnapshot = MergeSnapshot()
+        mergeSnapshot.Init(buf, pos)
+        return cls.InitFromObj(mergeSnapshot)
+
+    @classmethod
+    def InitFromObj(cls, mergeSnapshot):
+        x = MergeSnapshotT()
+        x._UnPack(mergeSnapshot)
+        return x
+
+    # MergeSnapshotT
+    def _UnPack(self, mergeSnapshot):
+        if mergeSnapshot is None:
+            return
+        if not mergeSnapshot.PrimaryKeyIsNone():
+            self.primaryKey = []
+            for i in range(mergeSnapshot.PrimaryKeyLength()):
+                self.primaryKey.append(mergeSnapshot.PrimaryKey(i))
+        if not mergeSnapshot.CompareColumnsIsNone():
+            self.compareColumns = []
+            for i in range(mergeSnapshot.CompareColumnsLength()):
+                self.compareColumns.append(mergeSnapshot.CompareColumns(i))
+        self.observationColumn = mergeSnapshot.ObservationColumn()
+        self.obsvAdded = mergeSnapshot.ObsvAdded()
+        self.obsvChanged = mergeSnapshot.ObsvChanged()
+        self.obsvRemoved = mergeSnapshot.ObsvRemoved()
+        self.onDuplicateKey = mergeSnapshot.OnDuplicateKey()
+
+    # MergeSnapshotT
+    def Pack(self, builder):
+        if self.primaryKey is not None:
+            primaryKeylist = []
+            for i in range(len(self.primaryKey)):
+                primaryKeylist.append(builder.CreateString(self.primaryKey[i]))
+            MergeSnapshotStartPrimaryKeyVector(builder, len(self.primaryKey))
+            for i in reversed(range(len(self.primaryKey))):
+                builder.PrependUOffsetTRelative(primaryKeylist[i])
+            primaryKey = builder.EndVector()
+        if self.compareColumns is not None:
+            compareColumnslist = []
+            for i in range(len(self.compareColumns)):
+                compareColumnslist.append(builder.CreateString(self.compareColumns[i]))
+            MergeSnapshotStartCompareColumnsVector(builder, len(self.compareColumns))
+            for i in reversed(range(len(self.compareColumns))):
+                builder.PrependUOffsetTRelative(compareColumnslist[i])
+            compareColumns = builder.EndVector()
+        if self.observationColumn is not None:
+            observationColumn = builder.CreateString(self.observationColumn)
+        if self.obsvAdded is not None:
+            obsvAdded = builder.CreateString(self.obsvAdded)
+        if self.obsvChanged is not None:
+            obsvChanged = builder.CreateString(self.obsvChanged)
+        if self.obsvRemoved is not None:
+            obsvRemoved = builder.CreateString(self.obsvRemoved)
+        if self.onDuplicateKey is not None:
+            onDuplicateKey = builder.CreateString(self.onDuplicateKey)
+        MergeSnapshotStart(builder)
+        if self.primaryKey is not None:
+            MergeSnapshotAddPrimaryKey(builder, primaryKey)
+        if self.compareColumns is not None:
+            MergeSnapshotAddCompareColumns(builder, compareColumns)
+        if self.observationColumn is not None:
+            MergeSnapshotAddObservationColumn(builder, observationColumn)
+        if self.obsvAdded is not None:
+            MergeSnapshotAddObsvAdded(builder, obsvAdded)
+        if self.obsvChanged is not None:
+            MergeSnapshotAddObsvChanged(builder, obsvChanged)
+        if self.obsvRemoved is not None:
+            MergeSnapshotAddObsvRemoved(builder, obsvRemoved)
+        if self.onDuplicateKey is not None:
+            MergeSnapshotAddOnDuplicateKey(builder, onDuplicateKey)
+        mergeSnapshot = MergeSnapshotEnd(builder)
+        return mergeSnapshot
+
+
+class SqlQuery(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = SqlQuery()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsSqlQuery(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # SqlQuery
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # SqlQuery
+    def Query(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # SqlQuery
+    def Alias(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def SqlQueryStart(builder): builder.StartObject(2)
+def SqlQueryAddQuery(builder, query): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(query), 0)
+def SqlQueryAddAlias(builder, alias): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(alias), 0)
+def SqlQueryEnd(builder): return builder.EndObject()
+
+
+class SqlQueryT(object):
+
+    # SqlQueryT
+    def __init__(self):
+        self.query = None  # type: str
+        self.alias = None  # type: str
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        sqlQuery = SqlQuery()
+        sqlQuery.Init(buf, pos)
+        return cls.InitFromObj(sqlQuery)
+
+    @classmethod
+    def InitFromObj(cls, sqlQuery):
+        x = SqlQueryT()
+        x._UnPack(sqlQuery)
+        return x
+
+    # SqlQueryT
+    def _UnPack(self, sqlQuery):
+        if sqlQuery is None:
+            return
+        self.query = sqlQuery.Query()
+        self.alias = sqlQuery.Alias()
+
+    # SqlQueryT
+    def Pack(self, builder):
+        if self.query is not None:
+            query = builder.CreateString(self.query)
+        if self.alias is not None:
+            alias = builder.CreateString(self.alias)
+        SqlQueryStart(builder)
+        if self.query is not None:
+            SqlQueryAddQuery(builder, query)
+        if self.alias is not None:
+            SqlQueryAddAlias(builder, alias)
+        sqlQuery = SqlQueryEnd(builder)
+        return sqlQuery
+
+
+class TemporalTable(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = TemporalTable()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsTemporalTable(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # TemporalTable
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # TemporalTable
+    def Id(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # TemporalTable
+    def PrimaryKey(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            a = self._tab.Vector(o)
+            return self._tab.String(a + flatbuffers.number_types.UOffsetTFlags.py_type(j * 4))
+        return ""
+
+    # TemporalTable
+    def PrimaryKeyLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # TemporalTable
+    def PrimaryKeyIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        return o == 0
+
+def TemporalTableStart(builder): builder.StartObject(2)
+def TemporalTableAddId(builder, id): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(id), 0)
+def TemporalTableAddPrimaryKey(builder, primaryKey): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(primaryKey), 0)
+def TemporalTableStartPrimaryKeyVector(builder, numElems): return builder.StartVector(4, numElems, 4)
+def TemporalTableEnd(builder): return builder.EndObject()
+
+try:
+    from typing import List
+except:
+    pass
+
+class TemporalTableT(object):
+
+    # TemporalTableT
+    def __init__(self):
+        self.id = None  # type: str
+        self.primaryKey = None  # type: List[str]
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        temporalTable = TemporalTable()
+        temporalTable.Init(buf, pos)
+        return cls.InitFromObj(temporalTable)
+
+    @classmethod
+    def InitFromObj(cls, temporalTable):
+        x = TemporalTableT()
+        x._UnPack(temporalTable)
+        return x
+
+    # TemporalTableT
+    def _UnPack(self, temporalTable):
+        if temporalTable is None:
+            return
+        self.id = temporalTable.Id()
+        if not temporalTable.PrimaryKeyIsNone():
+            self.primaryKey = []
+            for i in range(temporalTable.PrimaryKeyLength()):
+                self.primaryKey.append(temporalTable.PrimaryKey(i))
+
+    # TemporalTableT
+    def Pack(self, builder):
+        if self.id is not None:
+            id = builder.CreateString(self.id)
+        if self.primaryKey is not None:
+            primaryKeylist = []
+            for i in range(len(self.primaryKey)):
+                primaryKeylist.append(builder.CreateString(self.primaryKey[i]))
+            TemporalTableStartPrimaryKeyVector(builder, len(self.primaryKey))
+            for i in reversed(range(len(self.primaryKey))):
+                builder.PrependUOffsetTRelative(primaryKeylist[i])
+            primaryKey = builder.EndVector()
+        TemporalTableStart(builder)
+        if self.id is not None:
+            TemporalTableAddId(builder, id)
+        if self.primaryKey is not None:
+            TemporalTableAddPrimaryKey(builder, primaryKey)
+        temporalTable = TemporalTableEnd(builder)
+        return temporalTable
+
+
+class LateDrop(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = LateDrop()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsLateDrop(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # LateDrop
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+def LateDropStart(builder): builder.StartObject(0)
+def LateDropEnd(builder): return builder.EndObject()
+
+
+class LateDropT(object):
+
+    # LateDropT
+    def __init__(self):
+        pass
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        lateDrop = LateDrop()
+        lateDrop.Init(buf, pos)
+        return cls.InitFromObj(lateDrop)
+
+    @classmethod
+    def InitFromObj(cls, lateDrop):
+        x = LateDropT()
+        x._UnPack(lateDrop)
+        return x
+
+    # LateDropT
+    def _UnPack(self, lateDrop):
+        if lateDrop is None:
+            return
+
+    # LateDropT
+    def Pack(self, builder):
+        LateDropStart(builder)
+        lateDrop = LateDropEnd(builder)
+        return lateDrop
+
+
+class LateCorrect(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = LateCorrect()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsLateCorrect(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # LateCorrect
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # LateCorrect
+    def Horizon(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Int64Flags, o + self._tab.Pos)
+        return 0
+
+def LateCorrectStart(builder): builder.StartObject(1)
+def LateCorrectAddHorizon(builder, horizon): builder.PrependInt64Slot(0, horizon, 0)
+def LateCorrectEnd(builder): return builder.EndObject()
+
+
+class LateCorrectT(object):
+
+    # LateCorrectT
+    def __init__(self):
+        self.horizon = 0  # type: int
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        lateCorrect = LateCorrect()
+        lateCorrect.Init(buf, pos)
+        return cls.InitFromObj(lateCorrect)
+
+    @classmethod
+    def InitFromObj(cls, lateCorrect):
+        x = LateCorrectT()
+        x._UnPack(lateCorrect)
+        return x
+
+    # LateCorrectT
+    def _UnPack(self, lateCorrect):
+        if lateCorrect is None:
+            return
+        self.horizon = lateCorrect.Horizon()
+
+    # LateCorrectT
+    def Pack(self, builder):
+        LateCorrectStart(builder)
+        LateCorrectAddHorizon(builder, self.horizon)
+        lateCorrect = LateCorrectEnd(builder)
+        return lateCorrect
+
+
+class Transform(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = Transform()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsTransform(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # Transform
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # Transform
+    def Engine(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # Transform
+    def Version(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # Transform
+    def Queries(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 4
+            x = self._tab.Indirect(x)
+            obj = SqlQuery()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # Transform
+    def QueriesLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # Transform
+    def QueriesIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        return o == 0
+
+    # Transform
+    def TemporalTables(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 4
+            x = self._tab.Indirect(x)
+            obj = TemporalTable()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # Transform
+    def TemporalTablesLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # Transform
+    def TemporalTablesIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        return o == 0
+
+    # Transform
+    def LateDataType(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
+        return 0
+
+    # Transform
+    def LateData(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
+        if o != 0:
+            from flatbuffers.table import Table
+            obj = Table(bytearray(), 0)
+            self._tab.Union(obj, o)
+            return obj
+        return None
+
+def TransformStart(builder): builder.StartObject(6)
+def TransformAddEngine(builder, engine): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(engine), 0)
+def TransformAddVersion(builder, version): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(version), 0)
+def TransformAddQueries(builder, queries): builder.PrependUOffsetTRelativeSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(queries), 0)
+def TransformStartQueriesVector(builder, numElems): return builder.StartVector(4, numElems, 4)
+def TransformAddTemporalTables(builder, temporalTables): builder.PrependUOffsetTRelativeSlot(3, flatbuffers.number_types.UOffsetTFlags.py_type(temporalTables), 0)
+def TransformStartTemporalTablesVector(builder, numElems): return builder.StartVector(4, numElems, 4)
+def TransformAddLateDataType(builder, lateDataType): builder.PrependUint8Slot(4, lateDataType, 0)
+def TransformAddLateData(builder, lateData): builder.PrependUOffsetTRelativeSlot(5, flatbuffers.number_types.UOffsetTFlags.py_type(lateData), 0)
+def TransformEnd(builder): return builder.EndObject()
+
+try:
+    from typing import List, Union
+except:
+    pass
+
+class TransformT(object):
+
+    # TransformT
+    def __init__(self):
+        self.engine = None  # type: str
+        self.version = None  # type: str
+        self.queries = None  # type: List[SqlQueryT]
+        self.temporalTables = None  # type: List[TemporalTableT]
+        self.lateDataType = 0  # type: int
+        self.lateData = None  # type: Union[None, LateDropT, LateCorrectT]
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        transform = Transform()
+        transform.Init(buf, pos)
+        return cls.InitFromObj(transform)
+
+    @classmethod
+    def InitFromObj(cls, transform):
+        x = TransformT()
+        x._UnPack(transform)
+        return x
+
+    # TransformT
+    def _UnPack(self, transform):
+        if transform is None:
+            return
+        self.engine = transform.Engine()
+        self.version = transform.Version()
+        if not transform.QueriesIsNone():
+            self.queries = []
+            for i in range(transform.QueriesLength()):
+                if transform.Queries(i) is None:
+                    self.queries.append(None)
+                else:
+                    sqlQuery_ = SqlQueryT.InitFromObj(transform.Queries(i))
+                    self.queries.append(sqlQuery_)
+        if not transform.TemporalTablesIsNone():
+            self.temporalTables = []
+            for i in range(transform.TemporalTablesLength()):
+                if transform.TemporalTables(i) is None:
+                    self.temporalTables.append(None)
+                else:
+                    temporalTable_ = TemporalTableT.InitFromObj(transform.TemporalTables(i))
+                    self.temporalTables.append(temporalTable_)
+        self.lateDataType = transform.LateDataType()
+        self.lateData = TransformLateDataCreator(self.lateDataType, transform.LateData())
+
+    # TransformT
+    def Pack(self, builder):
+        if self.engine is not None:
+            engine = builder.CreateString(self.engine)
+        if self.version is not None:
+            version = builder.CreateString(self.version)
+        if self.queries is not None:
+            querieslist = []
+            for i in range(len(self.queries)):
+                querieslist.append(self.queries[i].Pack(builder))
+            TransformStartQueriesVector(builder, len(self.queries))
+            for i in reversed(range(len(self.queries))):
+                builder.PrependUOffsetTRelative(querieslist[i])
+            queries = builder.EndVector()
+        if self.temporalTables is not None:
+            temporalTableslist = []
+            for i in range(len(self.temporalTables)):
+                temporalTableslist.append(self.temporalTables[i].Pack(builder))
+            TransformStartTemporalTablesVector(builder, len(self.temporalTables))
+            for i in reversed(range(len(self.temporalTables))):
+                builder.PrependUOffsetTRelative(temporalTableslist[i])
+            temporalTables = builder.EndVector()
+        if self.lateData is not None:
+            lateData = self.lateData.Pack(builder)
+        TransformStart(builder)
+        if self.engine is not None:
+            TransformAddEngine(builder, engine)
+        if self.version is not None:
+            TransformAddVersion(builder, version)
+        if self.queries is not None:
+            TransformAddQueries(builder, queries)
+        if self.temporalTables is not None:
+            TransformAddTemporalTables(builder, temporalTables)
+        TransformAddLateDataType(builder, self.lateDataType)
+        if self.lateData is not None:
+            TransformAddLateData(builder, lateData)
+        transform = TransformEnd(builder)
+        return transform
+
+
+class WatermarkRule(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = WatermarkRule()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsWatermarkRule(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # WatermarkRule
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # WatermarkRule
+    def MaxEventTimeMinus(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Int64Flags, o + self._tab.Pos)
+        return 0
+
+def WatermarkRuleStart(builder): builder.StartObject(1)
+def WatermarkRuleAddMaxEventTimeMinus(builder, maxEventTimeMinus): builder.PrependInt64Slot(0, maxEventTimeMinus, 0)
+def WatermarkRuleEnd(builder): return builder.EndObject()
+
+
+class WatermarkRuleT(object):
+
+    # WatermarkRuleT
+    def __init__(self):
+        self.maxEventTimeMinus = 0  # type: int
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        watermarkRule = WatermarkRule()
+        watermarkRule.Init(buf, pos)
+        return cls.InitFromObj(watermarkRule)
+
+    @classmethod
+    def InitFromObj(cls, watermarkRule):
+        x = WatermarkRuleT()
+        x._UnPack(watermarkRule)
+        return x
+
+    # WatermarkRuleT
+    def _UnPack(self, watermarkRule):
+        if watermarkRule is None:
+            return
+        self.maxEventTimeMinus = watermarkRule.MaxEventTimeMinus()
+
+    # WatermarkRuleT
+    def Pack(self, builder):
+        WatermarkRuleStart(builder)
+        WatermarkRuleAddMaxEventTimeMinus(builder, self.maxEventTimeMinus)
+        watermarkRule = WatermarkRuleEnd(builder)
+        return watermarkRule
+
+
 class PollingSource(object):
     __slots__ = ['_tab']
 
@@ -933,34 +3757,98 @@ class PollingSource(object):
         return None
 
     # PollingSource
-    def Read(self):
+    def Prepare(self, j):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
         if o != 0:
-            x = self._tab.Indirect(o + self._tab.Pos)
-            obj = ReadCsv()
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 4
+            x = self._tab.Indirect(x)
+            obj = PollingSourcePrepareItem()
             obj.Init(self._tab.Bytes, x)
             return obj
         return None
 
     # PollingSource
-    def Merge(self):
+    def PrepareLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # PollingSource
+    def PrepareIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        return o == 0
+
+    # PollingSource
+    def ReadType(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
         if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
+        return 0
+
+    # PollingSource
+    def Read(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        if o != 0:
+            from flatbuffers.table import Table
+            obj = Table(bytearray(), 0)
+            self._tab.Union(obj, o)
+            return obj
+        return None
+
+    # PollingSource
+    def Preprocess(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
+        if o != 0:
             x = self._tab.Indirect(o + self._tab.Pos)
-            obj = MergeAppend()
+            obj = Transform()
             obj.Init(self._tab.Bytes, x)
             return obj
         return None
 
-def PollingSourceStart(builder): builder.StartObject(4)
+    # PollingSource
+    def MergeType(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
+        return 0
+
+    # PollingSource
+    def Merge(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(18))
+        if o != 0:
+            from flatbuffers.table import Table
+            obj = Table(bytearray(), 0)
+            self._tab.Union(obj, o)
+            return obj
+        return None
+
+    # PollingSource
+    def Watermark(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(20))
+        if o != 0:
+            x = self._tab.Indirect(o + self._tab.Pos)
+            obj = WatermarkRule()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+def PollingSourceStart(builder): builder.StartObject(9)
 def PollingSourceAddFetchType(builder, fetchType): builder.PrependUint8Slot(0, fetchType, 0)
 def PollingSourceAddFetch(builder, fetch): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(fetch), 0)
-def PollingSourceAddRead(builder, read): builder.PrependUOffsetTRelativeSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(read), 0)
-def PollingSourceAddMerge(builder, merge): builder.PrependUOffsetTRelativeSlot(3, flatbuffers.number_types.UOffsetTFlags.py_type(merge), 0)
+def PollingSourceAddPrepare(builder, prepare): builder.PrependUOffsetTRelativeSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(prepare), 0)
+def PollingSourceStartPrepareVector(builder, numElems): return builder.StartVector(4, numElems, 4)
+def PollingSourceAddReadType(builder, readType): builder.PrependUint8Slot(3, readType, 0)
+def PollingSourceAddRead(builder, read): builder.PrependUOffsetTRelativeSlot(4, flatbuffers.number_types.UOffsetTFlags.py_type(read), 0)
+def PollingSourceAddPreprocess(builder, preprocess): builder.PrependUOffsetTRelativeSlot(5, flatbuffers.number_types.UOffsetTFlags.py_type(preprocess), 0)
+def PollingSourceAddMergeType(builder, mergeType): builder.PrependUint8Slot(6, mergeType, 0)
+def PollingSourceAddMerge(builder, merge): builder.PrependUOffsetTRelativeSlot(7, flatbuffers.number_types.UOffsetTFlags.py_type(merge), 0)
+def PollingSourceAddWatermark(builder, watermark): builder.PrependUOffsetTRelativeSlot(8, flatbuffers.number_types.UOffsetTFlags.py_type(watermark), 0)
 def PollingSourceEnd(builder): return builder.EndObject()
 
 try:
-    from typing import Optional, Union
+    from typing import List, Optional, Union
 except:
     pass
 
@@ -970,8 +3858,13 @@ class PollingSourceT(object):
     def __init__(self):
         self.fetchType = 0  # type: int
         self.fetch = None  # type: Union[None, FetchUrlT, FetchFilesGlobT]
-        self.read = None  # type: Optional[ReadCsvT]
-        self.merge = None  # type: Optional[MergeAppendT]
+        self.prepare = None  # type: List[PollingSourcePrepareItemT]
+        self.readType = 0  # type: int
+        self.read = None  # type: Union[None, ReadCsvT, ReadJsonLinesT, ReadJsonT, ReadGeoJsonT, ReadEsriShapefileT, ReadParquetT]
+        self.preprocess = None  # type: Optional[TransformT]
+        self.mergeType = 0  # type: int
+        self.merge = None  # type: Union[None, MergeAppendT, MergeLedgerT, MergeSnapshotT]
+        self.watermark = None  # type: Optional[WatermarkRuleT]
 
     @classmethod
     def InitFromBuf(cls, buf, pos):
@@ -991,29 +3884,500 @@ class PollingSourceT(object):
             return
         self.fetchType = pollingSource.FetchType()
         self.fetch = PollingSourceFetchCreator(self.fetchType, pollingSource.Fetch())
-        if pollingSource.Read() is not None:
-            self.read = ReadCsvT.InitFromObj(pollingSource.Read())
-        if pollingSource.Merge() is not None:
-            self.merge = MergeAppendT.InitFromObj(pollingSource.Merge())
+        if not pollingSource.PrepareIsNone():
+            self.prepare = []
+            for i in range(pollingSource.PrepareLength()):
+                if pollingSource.Prepare(i) is None:
+                    self.prepare.append(None)
+                else:
+                    pollingSourcePrepareItem_ = PollingSourcePrepareItemT.InitFromObj(pollingSource.Prepare(i))
+                    self.prepare.append(pollingSourcePrepareItem_)
+        self.readType = pollingSource.ReadType()
+        self.read = PollingSourceReadCreator(self.readType, pollingSource.Read())
+        if pollingSource.Preprocess() is not None:
+            self.preprocess = TransformT.InitFromObj(pollingSource.Preprocess())
+        self.mergeType = pollingSource.MergeType()
+        self.merge = PollingSourceMergeCreator(self.mergeType, pollingSource.Merge())
+        if pollingSource.Watermark() is not None:
+            self.watermark = WatermarkRuleT.InitFromObj(pollingSource.Watermark())
 
     # PollingSourceT
     def Pack(self, builder):
         if self.fetch is not None:
             fetch = self.fetch.Pack(builder)
+        if self.prepare is not None:
+            preparelist = []
+            for i in range(len(self.prepare)):
+                preparelist.append(self.prepare[i].Pack(builder))
+            PollingSourceStartPrepareVector(builder, len(self.prepare))
+            for i in reversed(range(len(self.prepare))):
+                builder.PrependUOffsetTRelative(preparelist[i])
+            prepare = builder.EndVector()
         if self.read is not None:
             read = self.read.Pack(builder)
+        if self.preprocess is not None:
+            preprocess = self.preprocess.Pack(builder)
         if self.merge is not None:
             merge = self.merge.Pack(builder)
+        if self.watermark is not None:
+            watermark = self.watermark.Pack(builder)
         PollingSourceStart(builder)
         PollingSourceAddFetchType(builder, self.fetchType)
         if self.fetch is not None:
             PollingSourceAddFetch(builder, fetch)
+        if self.prepare is not None:
+            PollingSourceAddPrepare(builder, prepare)
+        PollingSourceAddReadType(builder, self.readType)
         if self.read is not None:
             PollingSourceAddRead(builder, read)
+        if self.preprocess is not None:
+            PollingSourceAddPreprocess(builder, preprocess)
+        PollingSourceAddMergeType(builder, self.mergeType)
         if self.merge is not None:
             PollingSourceAddMerge(builder, merge)
+        if self.watermark is not None:
+            PollingSourceAddWatermark(builder, watermark)
         pollingSource = PollingSourceEnd(builder)
         return pollingSource
+
+
+class PushSource(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = PushSource()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsPushSource(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # PushSource
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # PushSource
+    def ReadType(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
+        return 0
+
+    # PushSource
+    def Read(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            from flatbuffers.table import Table
+            obj = Table(bytearray(), 0)
+            self._tab.Union(obj, o)
+            return obj
+        return None
+
+    # PushSource
+    def Preprocess(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        if o != 0:
+            x = self._tab.Indirect(o + self._tab.Pos)
+            obj = Transform()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # PushSource
+    def MergeType(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Uint8Flags, o + self._tab.Pos)
+        return 0
+
+    # PushSource
+    def Merge(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        if o != 0:
+            from flatbuffers.table import Table
+            obj = Table(bytearray(), 0)
+            self._tab.Union(obj, o)
+            return obj
+        return None
+
+    # PushSource
+    def Watermark(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
+        if o != 0:
+            x = self._tab.Indirect(o + self._tab.Pos)
+            obj = WatermarkRule()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+def PushSourceStart(builder): builder.StartObject(6)
+def PushSourceAddReadType(builder, readType): builder.PrependUint8Slot(0, readType, 0)
+def PushSourceAddRead(builder, read): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(read), 0)
+def PushSourceAddPreprocess(builder, preprocess): builder.PrependUOffsetTRelativeSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(preprocess), 0)
+def PushSourceAddMergeType(builder, mergeType): builder.PrependUint8Slot(3, mergeType, 0)
+def PushSourceAddMerge(builder, merge): builder.PrependUOffsetTRelativeSlot(4, flatbuffers.number_types.UOffsetTFlags.py_type(merge), 0)
+def PushSourceAddWatermark(builder, watermark): builder.PrependUOffsetTRelativeSlot(5, flatbuffers.number_types.UOffsetTFlags.py_type(watermark), 0)
+def PushSourceEnd(builder): return builder.EndObject()
+
+try:
+    from typing import Optional, Union
+except:
+    pass
+
+class PushSourceT(object):
+
+    # PushSourceT
+    def __init__(self):
+        self.readType = 0  # type: int
+        self.read = None  # type: Union[None, ReadCsvT, ReadJsonLinesT, ReadJsonT, ReadGeoJsonT, ReadEsriShapefileT, ReadParquetT]
+        self.preprocess = None  # type: Optional[TransformT]
+        self.mergeType = 0  # type: int
+        self.merge = None  # type: Union[None, MergeAppendT, MergeLedgerT, MergeSnapshotT]
+        self.watermark = None  # type: Optional[WatermarkRuleT]
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        pushSource = PushSource()
+        pushSource.Init(buf, pos)
+        return cls.InitFromObj(pushSource)
+
+    @classmethod
+    def InitFromObj(cls, pushSource):
+        x = PushSourceT()
+        x._UnPack(pushSource)
+        return x
+
+    # PushSourceT
+    def _UnPack(self, pushSource):
+        if pushSource is None:
+            return
+        self.readType = pushSource.ReadType()
+        self.read = PushSourceReadCreator(self.readType, pushSource.Read())
+        if pushSource.Preprocess() is not None:
+            self.preprocess = TransformT.InitFromObj(pushSource.Preprocess())
+        self.mergeType = pushSource.MergeType()
+        self.merge = PushSourceMergeCreator(self.mergeType, pushSource.Merge())
+        if pushSource.Watermark() is not None:
+            self.watermark = WatermarkRuleT.InitFromObj(pushSource.Watermark())
+
+    # PushSourceT
+    def Pack(self, builder):
+        if self.read is not None:
+            read = self.read.Pack(builder)
+        if self.preprocess is not None:
+            preprocess = self.preprocess.Pack(builder)
+        if self.merge is not None:
+            merge = self.merge.Pack(builder)
+        if self.watermark is not None:
+            watermark = self.watermark.Pack(builder)
+        PushSourceStart(builder)
+        PushSourceAddReadType(builder, self.readType)
+        if self.read is not None:
+            PushSourceAddRead(builder, read)
+        if self.preprocess is not None:
+            PushSourceAddPreprocess(builder, preprocess)
+        PushSourceAddMergeType(builder, self.mergeType)
+        if self.merge is not None:
+            PushSourceAddMerge(builder, merge)
+        if self.watermark is not None:
+            PushSourceAddWatermark(builder, watermark)
+        pushSource = PushSourceEnd(builder)
+        return pushSource
+
+
+class DatasetInfo(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = DatasetInfo()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsDatasetInfo(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # DatasetInfo
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # DatasetInfo
+    def Description(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # DatasetInfo
+    def Keywords(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            a = self._tab.Vector(o)
+            return self._tab.String(a + flatbuffers.number_types.UOffsetTFlags.py_type(j * 4))
+        return ""
+
+    # DatasetInfo
+    def KeywordsLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # DatasetInfo
+    def KeywordsIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        return o == 0
+
+def DatasetInfoStart(builder): builder.StartObject(2)
+def DatasetInfoAddDescription(builder, description): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(description), 0)
+def DatasetInfoAddKeywords(builder, keywords): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(keywords), 0)
+def DatasetInfoStartKeywordsVector(builder, numElems): return builder.StartVector(4, numElems, 4)
+def DatasetInfoEnd(builder): return builder.EndObject()
+
+try:
+    from typing import List
+except:
+    pass
+
+class DatasetInfoT(object):
+
+    # DatasetInfoT
+    def __init__(self):
+        self.description = None  # type: str
+        self.keywords = None  # type: List[str]
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        datasetInfo = DatasetInfo()
+        datasetInfo.Init(buf, pos)
+        return cls.InitFromObj(datasetInfo)
+
+    @classmethod
+    def InitFromObj(cls, datasetInfo):
+        x = DatasetInfoT()
+        x._UnPack(datasetInfo)
+        return x
+
+    # DatasetInfoT
+    def _UnPack(self, datasetInfo):
+        if datasetInfo is None:
+            return
+        self.description = datasetInfo.Description()
+        if not datasetInfo.KeywordsIsNone():
+            self.keywords = []
+            for i in range(datasetInfo.KeywordsLength()):
+                self.keywords.append(datasetInfo.Keywords(i))
+
+    # DatasetInfoT
+    def Pack(self, builder):
+        if self.description is not None:
+            description = builder.CreateString(self.description)
+        if self.keywords is not None:
+            keywordslist = []
+            for i in range(len(self.keywords)):
+                keywordslist.append(builder.CreateString(self.keywords[i]))
+            DatasetInfoStartKeywordsVector(builder, len(self.keywords))
+            for i in reversed(range(len(self.keywords))):
+                builder.PrependUOffsetTRelative(keywordslist[i])
+            keywords = builder.EndVector()
+        DatasetInfoStart(builder)
+        if self.description is not None:
+            DatasetInfoAddDescription(builder, description)
+        if self.keywords is not None:
+            DatasetInfoAddKeywords(builder, keywords)
+        datasetInfo = DatasetInfoEnd(builder)
+        return datasetInfo
+
+
+class License(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = License()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsLicense(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # License
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # License
+    def ShortName(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # License
+    def Name(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # License
+    def SpdxId(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # License
+    def WebsiteUrl(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def LicenseStart(builder): builder.StartObject(4)
+def LicenseAddShortName(builder, shortName): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(shortName), 0)
+def LicenseAddName(builder, name): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(name), 0)
+def LicenseAddSpdxId(builder, spdxId): builder.PrependUOffsetTRelativeSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(spdxId), 0)
+def LicenseAddWebsiteUrl(builder, websiteUrl): builder.PrependUOffsetTRelativeSlot(3, flatbuffers.number_types.UOffsetTFlags.py_type(websiteUrl), 0)
+def LicenseEnd(builder): return builder.EndObject()
+
+
+class LicenseT(object):
+
+    # LicenseT
+    def __init__(self):
+        self.shortName = None  # type: str
+        self.name = None  # type: str
+        self.spdxId = None  # type: str
+        self.websiteUrl = None  # type: str
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        license = License()
+        license.Init(buf, pos)
+        return cls.InitFromObj(license)
+
+    @classmethod
+    def InitFromObj(cls, license):
+        x = LicenseT()
+        x._UnPack(license)
+        return x
+
+    # LicenseT
+    def _UnPack(self, license):
+        if license is None:
+            return
+        self.shortName = license.ShortName()
+        self.name = license.Name()
+        self.spdxId = license.SpdxId()
+        self.websiteUrl = license.WebsiteUrl()
+
+    # LicenseT
+    def Pack(self, builder):
+        if self.shortName is not None:
+            shortName = builder.CreateString(self.shortName)
+        if self.name is not None:
+            name = builder.CreateString(self.name)
+        if self.spdxId is not None:
+            spdxId = builder.CreateString(self.spdxId)
+        if self.websiteUrl is not None:
+            websiteUrl = builder.CreateString(self.websiteUrl)
+        LicenseStart(builder)
+        if self.shortName is not None:
+            LicenseAddShortName(builder, shortName)
+        if self.name is not None:
+            LicenseAddName(builder, name)
+        if self.spdxId is not None:
+            LicenseAddSpdxId(builder, spdxId)
+        if self.websiteUrl is not None:
+            LicenseAddWebsiteUrl(builder, websiteUrl)
+        license = LicenseEnd(builder)
+        return license
+
+
+class Attachment(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = Attachment()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsAttachment(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # Attachment
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # Attachment
+    def Path(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # Attachment
+    def Content(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def AttachmentStart(builder): builder.StartObject(2)
+def AttachmentAddPath(builder, path): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(path), 0)
+def AttachmentAddContent(builder, content): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(content), 0)
+def AttachmentEnd(builder): return builder.EndObject()
+
+
+class AttachmentT(object):
+
+    # AttachmentT
+    def __init__(self):
+        self.path = None  # type: str
+        self.content = None  # type: str
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        attachment = Attachment()
+        attachment.Init(buf, pos)
+        return cls.InitFromObj(attachment)
+
+    @classmethod
+    def InitFromObj(cls, attachment):
+        x = AttachmentT()
+        x._UnPack(attachment)
+        return x
+
+    # AttachmentT
+    def _UnPack(self, attachment):
+        if attachment is None:
+            return
+        self.path = attachment.Path()
+        self.content = attachment.Content()
+
+    # AttachmentT
+    def Pack(self, builder):
+        if self.path is not None:
+            path = builder.CreateString(self.path)
+        if self.content is not None:
+            content = builder.CreateString(self.content)
+        AttachmentStart(builder)
+        if self.path is not None:
+            AttachmentAddPath(builder, path)
+        if self.content is not None:
+            AttachmentAddContent(builder, content)
+        attachment = AttachmentEnd(builder)
+        return attachment
 
 
 class TransformInput(object):
@@ -1048,9 +4412,17 @@ class TransformInput(object):
             return self._tab.String(o + self._tab.Pos)
         return None
 
-def TransformInputStart(builder): builder.StartObject(2)
+    # TransformInput
+    def View(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def TransformInputStart(builder): builder.StartObject(3)
 def TransformInputAddDatasetId(builder, datasetId): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(datasetId), 0)
 def TransformInputAddAlias(builder, alias): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(alias), 0)
+def TransformInputAddView(builder, view): builder.PrependUOffsetTRelativeSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(view), 0)
 def TransformInputEnd(builder): return builder.EndObject()
 
 
@@ -1060,6 +4432,7 @@ class TransformInputT(object):
     def __init__(self):
         self.datasetId = None  # type: str
         self.alias = None  # type: str
+        self.view = None  # type: str
 
     @classmethod
     def InitFromBuf(cls, buf, pos):
@@ -1079,6 +4452,7 @@ class TransformInputT(object):
             return
         self.datasetId = transformInput.DatasetId()
         self.alias = transformInput.Alias()
+        self.view = transformInput.View()
 
     # TransformInputT
     def Pack(self, builder):
@@ -1086,92 +4460,17 @@ class TransformInputT(object):
             datasetId = builder.CreateString(self.datasetId)
         if self.alias is not None:
             alias = builder.CreateString(self.alias)
+        if self.view is not None:
+            view = builder.CreateString(self.view)
         TransformInputStart(builder)
         if self.datasetId is not None:
             TransformInputAddDatasetId(builder, datasetId)
         if self.alias is not None:
             TransformInputAddAlias(builder, alias)
+        if self.view is not None:
+            TransformInputAddView(builder, view)
         transformInput = TransformInputEnd(builder)
         return transformInput
-
-
-class Transform(object):
-    __slots__ = ['_tab']
-
-    @classmethod
-    def GetRootAs(cls, buf, offset=0):
-        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
-        x = Transform()
-        x.Init(buf, n + offset)
-        return x
-
-    @classmethod
-    def GetRootAsTransform(cls, buf, offset=0):
-        """This method is deprecated. Please switch to GetRootAs."""
-        return cls.GetRootAs(buf, offset)
-    # Transform
-    def Init(self, buf, pos):
-        self._tab = flatbuffers.table.Table(buf, pos)
-
-    # Transform
-    def Engine(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
-        if o != 0:
-            return self._tab.String(o + self._tab.Pos)
-        return None
-
-    # Transform
-    def Query(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
-        if o != 0:
-            return self._tab.String(o + self._tab.Pos)
-        return None
-
-def TransformStart(builder): builder.StartObject(2)
-def TransformAddEngine(builder, engine): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(engine), 0)
-def TransformAddQuery(builder, query): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(query), 0)
-def TransformEnd(builder): return builder.EndObject()
-
-
-class TransformT(object):
-
-    # TransformT
-    def __init__(self):
-        self.engine = None  # type: str
-        self.query = None  # type: str
-
-    @classmethod
-    def InitFromBuf(cls, buf, pos):
-        transform = Transform()
-        transform.Init(buf, pos)
-        return cls.InitFromObj(transform)
-
-    @classmethod
-    def InitFromObj(cls, transform):
-        x = TransformT()
-        x._UnPack(transform)
-        return x
-
-    # TransformT
-    def _UnPack(self, transform):
-        if transform is None:
-            return
-        self.engine = transform.Engine()
-        self.query = transform.Query()
-
-    # TransformT
-    def Pack(self, builder):
-        if self.engine is not None:
-            engine = builder.CreateString(self.engine)
-        if self.query is not None:
-            query = builder.CreateString(self.query)
-        TransformStart(builder)
-        if self.engine is not None:
-            TransformAddEngine(builder, engine)
-        if self.query is not None:
-            TransformAddQuery(builder, query)
-        transform = TransformEnd(builder)
-        return transform
 
 
 class EnginePin(object):
@@ -1363,6 +4662,82 @@ class DataSliceT(object):
         DataSliceAddSize(builder, self.size)
         dataSlice = DataSliceEnd(builder)
         return dataSlice
+
+
+class Checkpoint(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = Checkpoint()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsCheckpoint(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # Checkpoint
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # Checkpoint
+    def PhysicalHash(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # Checkpoint
+    def Size(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Int64Flags, o + self._tab.Pos)
+        return 0
+
+def CheckpointStart(builder): builder.StartObject(2)
+def CheckpointAddPhysicalHash(builder, physicalHash): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(physicalHash), 0)
+def CheckpointAddSize(builder, size): builder.PrependInt64Slot(1, size, 0)
+def CheckpointEnd(builder): return builder.EndObject()
+
+
+class CheckpointT(object):
+
+    # CheckpointT
+    def __init__(self):
+        self.physicalHash = None  # type: str
+        self.size = 0  # type: int
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        checkpoint = Checkpoint()
+        checkpoint.Init(buf, pos)
+        return cls.InitFromObj(checkpoint)
+
+    @classmethod
+    def InitFromObj(cls, checkpoint):
+        x = CheckpointT()
+        x._UnPack(checkpoint)
+        return x
+
+    # CheckpointT
+    def _UnPack(self, checkpoint):
+        if checkpoint is None:
+            return
+        self.physicalHash = checkpoint.PhysicalHash()
+        self.size = checkpoint.Size()
+
+    # CheckpointT
+    def Pack(self, builder):
+        if self.physicalHash is not None:
+            physicalHash = builder.CreateString(self.physicalHash)
+        CheckpointStart(builder)
+        if self.physicalHash is not None:
+            CheckpointAddPhysicalHash(builder, physicalHash)
+        CheckpointAddSize(builder, self.size)
+        checkpoint = CheckpointEnd(builder)
+        return checkpoint
 
 
 class SourceState(object):
@@ -2101,15 +5476,64 @@ class AddData(object):
             return obj
         return None
 
-def AddDataStart(builder): builder.StartObject(4)
+    # AddData
+    def Ignored(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Int64Flags, o + self._tab.Pos)
+        return 0
+
+    # AddData
+    def Quarantined(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Int64Flags, o + self._tab.Pos)
+        return 0
+
+    # AddData
+    def Engine(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
+        if o != 0:
+            x = self._tab.Indirect(o + self._tab.Pos)
+            obj = EngineRun()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # AddData
+    def PushKeys(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(18))
+        if o != 0:
+            a = self._tab.Vector(o)
+            return self._tab.String(a + flatbuffers.number_types.UOffsetTFlags.py_type(j * 4))
+        return ""
+
+    # AddData
+    def PushKeysLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(18))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # AddData
+    def PushKeysIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(18))
+        return o == 0
+
+def AddDataStart(builder): builder.StartObject(8)
 def AddDataAddPrevOffset(builder, prevOffset): builder.PrependStructSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(prevOffset), 0)
 def AddDataAddNewData(builder, newData): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(newData), 0)
 def AddDataAddNewWatermark(builder, newWatermark): builder.PrependStructSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(newWatermark), 0)
 def AddDataAddNewSourceState(builder, newSourceState): builder.PrependUOffsetTRelativeSlot(3, flatbuffers.number_types.UOffsetTFlags.py_type(newSourceState), 0)
+def AddDataAddIgnored(builder, ignored): builder.PrependInt64Slot(4, ignored, 0)
+def AddDataAddQuarantined(builder, quarantined): builder.PrependInt64Slot(5, quarantined, 0)
+def AddDataAddEngine(builder, engine): builder.PrependUOffsetTRelativeSlot(6, flatbuffers.number_types.UOffsetTFlags.py_type(engine), 0)
+def AddDataAddPushKeys(builder, pushKeys): builder.PrependUOffsetTRelativeSlot(7, flatbuffers.number_types.UOffsetTFlags.py_type(pushKeys), 0)
+def AddDataStartPushKeysVector(builder, numElems): return builder.StartVector(4, numElems, 4)
 def AddDataEnd(builder): return builder.EndObject()
 
 try:
-    from typing import Optional
+    from typing import List, Optional
 except:
     pass
 
@@ -2121,6 +5545,10 @@ class AddDataT(object):
         self.newData = None  # type: Optional[DataSliceT]
         self.newWatermark = None  # type: Optional[InstantT]
         self.newSourceState = None  # type: Optional[SourceStateT]
+        self.ignored = 0  # type: int
+        self.quarantined = 0  # type: int
+        self.engine = None  # type: Optional[EngineRunT]
+        self.pushKeys = None  # type: List[str]
 
     @classmethod
     def InitFromBuf(cls, buf, pos):
@@ -2146,6 +5574,14 @@ class AddDataT(object):
             self.newWatermark = InstantT.InitFromObj(addData.NewWatermark())
         if addData.NewSourceState() is not None:
             self.newSourceState = SourceStateT.InitFromObj(addData.NewSourceState())
+        self.ignored = addData.Ignored()
+        self.quarantined = addData.Quarantined()
+        if addData.Engine() is not None:
+            self.engine = EngineRunT.InitFromObj(addData.Engine())
+        if not addData.PushKeysIsNone():
+            self.pushKeys = []
+            for i in range(addData.PushKeysLength()):
+                self.pushKeys.append(addData.PushKeys(i))
 
     # AddDataT
     def Pack(self, builder):
@@ -2153,6 +5589,16 @@ class AddDataT(object):
             newData = self.newData.Pack(builder)
         if self.newSourceState is not None:
             newSourceState = self.newSourceState.Pack(builder)
+        if self.engine is not None:
+            engine = self.engine.Pack(builder)
+        if self.pushKeys is not None:
+            pushKeyslist = []
+            for i in range(len(self.pushKeys)):
+                pushKeyslist.append(builder.CreateString(self.pushKeys[i]))
+            AddDataStartPushKeysVector(builder, len(self.pushKeys))
+            for i in reversed(range(len(self.pushKeys))):
+                builder.PrependUOffsetTRelative(pushKeyslist[i])
+            pushKeys = builder.EndVector()
         AddDataStart(builder)
         if self.prevOffset is not None:
             prevOffset = self.prevOffset.Pack(builder)
@@ -2164,6 +5610,12 @@ class AddDataT(object):
             AddDataAddNewWatermark(builder, newWatermark)
         if self.newSourceState is not None:
             AddDataAddNewSourceState(builder, newSourceState)
+        AddDataAddIgnored(builder, self.ignored)
+        AddDataAddQuarantined(builder, self.quarantined)
+        if self.engine is not None:
+            AddDataAddEngine(builder, engine)
+        if self.pushKeys is not None:
+            AddDataAddPushKeys(builder, pushKeys)
         addData = AddDataEnd(builder)
         return addData
 
@@ -2221,8 +5673,15 @@ class ExecuteTransform(object):
         return None
 
     # ExecuteTransform
-    def NewData(self):
+    def PrevCheckpoint(self):
         o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # ExecuteTransform
+    def NewData(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
         if o != 0:
             x = self._tab.Indirect(o + self._tab.Pos)
             obj = DataSlice()
@@ -2231,8 +5690,18 @@ class ExecuteTransform(object):
         return None
 
     # ExecuteTransform
+    def NewCheckpoint(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        if o != 0:
+            x = self._tab.Indirect(o + self._tab.Pos)
+            obj = Checkpoint()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # ExecuteTransform
     def NewWatermark(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
         if o != 0:
             x = o + self._tab.Pos
             obj = Instant()
@@ -2242,7 +5711,7 @@ class ExecuteTransform(object):
 
     # ExecuteTransform
     def Marks(self, j):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
         if o != 0:
             x = self._tab.Vector(o)
             x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 4
@@ -2254,19 +5723,26 @@ class ExecuteTransform(object):
 
     # ExecuteTransform
     def MarksLength(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
         if o != 0:
             return self._tab.VectorLen(o)
         return 0
 
     # ExecuteTransform
     def MarksIsNone(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
         return o == 0
 
     # ExecuteTransform
+    def LateRows(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(18))
+        if o != 0:
+            return self._tab.Get(flatbuffers.number_types.Int64Flags, o + self._tab.Pos)
+        return 0
+
+    # ExecuteTransform
     def Engine(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(20))
         if o != 0:
             x = self._tab.Indirect(o + self._tab.Pos)
             obj = EngineRun()
@@ -2276,21 +5752,32 @@ class ExecuteTransform(object):
 
     # ExecuteTransform
     def TransactionId(self):
-        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(16))
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(22))
         if o != 0:
             return self._tab.String(o + self._tab.Pos)
         return None
 
-def ExecuteTransformStart(builder): builder.StartObject(7)
+    # ExecuteTransform
+    def MigratedFrom(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(24))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def ExecuteTransformStart(builder): builder.StartObject(11)
 def ExecuteTransformAddInputs(builder, inputs): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(inputs), 0)
 def ExecuteTransformStartInputsVector(builder, numElems): return builder.StartVector(4, numElems, 4)
 def ExecuteTransformAddPrevOffset(builder, prevOffset): builder.PrependStructSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(prevOffset), 0)
-def ExecuteTransformAddNewData(builder, newData): builder.PrependUOffsetTRelativeSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(newData), 0)
-def ExecuteTransformAddNewWatermark(builder, newWatermark): builder.PrependStructSlot(3, flatbuffers.number_types.UOffsetTFlags.py_type(newWatermark), 0)
-def ExecuteTransformAddMarks(builder, marks): builder.PrependUOffsetTRelativeSlot(4, flatbuffers.number_types.UOffsetTFlags.py_type(marks), 0)
+def ExecuteTransformAddPrevCheckpoint(builder, prevCheckpoint): builder.PrependUOffsetTRelativeSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(prevCheckpoint), 0)
+def ExecuteTransformAddNewData(builder, newData): builder.PrependUOffsetTRelativeSlot(3, flatbuffers.number_types.UOffsetTFlags.py_type(newData), 0)
+def ExecuteTransformAddNewCheckpoint(builder, newCheckpoint): builder.PrependUOffsetTRelativeSlot(4, flatbuffers.number_types.UOffsetTFlags.py_type(newCheckpoint), 0)
+def ExecuteTransformAddNewWatermark(builder, newWatermark): builder.PrependStructSlot(5, flatbuffers.number_types.UOffsetTFlags.py_type(newWatermark), 0)
+def ExecuteTransformAddMarks(builder, marks): builder.PrependUOffsetTRelativeSlot(6, flatbuffers.number_types.UOffsetTFlags.py_type(marks), 0)
 def ExecuteTransformStartMarksVector(builder, numElems): return builder.StartVector(4, numElems, 4)
-def ExecuteTransformAddEngine(builder, engine): builder.PrependUOffsetTRelativeSlot(5, flatbuffers.number_types.UOffsetTFlags.py_type(engine), 0)
-def ExecuteTransformAddTransactionId(builder, transactionId): builder.PrependUOffsetTRelativeSlot(6, flatbuffers.number_types.UOffsetTFlags.py_type(transactionId), 0)
+def ExecuteTransformAddLateRows(builder, lateRows): builder.PrependInt64Slot(7, lateRows, 0)
+def ExecuteTransformAddEngine(builder, engine): builder.PrependUOffsetTRelativeSlot(8, flatbuffers.number_types.UOffsetTFlags.py_type(engine), 0)
+def ExecuteTransformAddTransactionId(builder, transactionId): builder.PrependUOffsetTRelativeSlot(9, flatbuffers.number_types.UOffsetTFlags.py_type(transactionId), 0)
+def ExecuteTransformAddMigratedFrom(builder, migratedFrom): builder.PrependUOffsetTRelativeSlot(10, flatbuffers.number_types.UOffsetTFlags.py_type(migratedFrom), 0)
 def ExecuteTransformEnd(builder): return builder.EndObject()
 
 try:
@@ -2304,11 +5791,15 @@ class ExecuteTransformT(object):
     def __init__(self):
         self.inputs = None  # type: List[InputIntervalT]
         self.prevOffset = None  # type: Optional[Int64T]
+        self.prevCheckpoint = None  # type: str
         self.newData = None  # type: Optional[DataSliceT]
+        self.newCheckpoint = None  # type: Optional[CheckpointT]
         self.newWatermark = None  # type: Optional[InstantT]
         self.marks = None  # type: List[MarkT]
+        self.lateRows = 0  # type: int
         self.engine = None  # type: Optional[EngineRunT]
         self.transactionId = None  # type: str
+        self.migratedFrom = None  # type: str
 
     @classmethod
     def InitFromBuf(cls, buf, pos):
@@ -2336,8 +5827,11 @@ class ExecuteTransformT(object):
                     self.inputs.append(inputInterval_)
         if executeTransform.PrevOffset() is not None:
             self.prevOffset = Int64T.InitFromObj(executeTransform.PrevOffset())
+        self.prevCheckpoint = executeTransform.PrevCheckpoint()
         if executeTransform.NewData() is not None:
             self.newData = DataSliceT.InitFromObj(executeTransform.NewData())
+        if executeTransform.NewCheckpoint() is not None:
+            self.newCheckpoint = CheckpointT.InitFromObj(executeTransform.NewCheckpoint())
         if executeTransform.NewWatermark() is not None:
             self.newWatermark = InstantT.InitFromObj(executeTransform.NewWatermark())
         if not executeTransform.MarksIsNone():
@@ -2348,9 +5842,11 @@ class ExecuteTransformT(object):
                 else:
                     mark_ = MarkT.InitFromObj(executeTransform.Marks(i))
                     self.marks.append(mark_)
+        self.lateRows = executeTransform.LateRows()
         if executeTransform.Engine() is not None:
             self.engine = EngineRunT.InitFromObj(executeTransform.Engine())
         self.transactionId = executeTransform.TransactionId()
+        self.migratedFrom = executeTransform.MigratedFrom()
 
     # ExecuteTransformT
     def Pack(self, builder):
@@ -2362,8 +5858,12 @@ class ExecuteTransformT(object):
             for i in reversed(range(len(self.inputs))):
                 builder.PrependUOffsetTRelative(inputslist[i])
             inputs = builder.EndVector()
+        if self.prevCheckpoint is not None:
+            prevCheckpoint = builder.CreateString(self.prevCheckpoint)
         if self.newData is not None:
             newData = self.newData.Pack(builder)
+        if self.newCheckpoint is not None:
+            newCheckpoint = self.newCheckpoint.Pack(builder)
         if self.marks is not None:
             markslist = []
             for i in range(len(self.marks)):
@@ -2376,25 +5876,545 @@ class ExecuteTransformT(object):
             engine = self.engine.Pack(builder)
         if self.transactionId is not None:
             transactionId = builder.CreateString(self.transactionId)
+        if self.migratedFrom is not None:
+            migratedFrom = builder.CreateString(self.migratedFrom)
         ExecuteTransformStart(builder)
         if self.inputs is not None:
             ExecuteTransformAddInputs(builder, inputs)
         if self.prevOffset is not None:
             prevOffset = self.prevOffset.Pack(builder)
             ExecuteTransformAddPrevOffset(builder, prevOffset)
+        if self.prevCheckpoint is not None:
+            ExecuteTransformAddPrevCheckpoint(builder, prevCheckpoint)
         if self.newData is not None:
             ExecuteTransformAddNewData(builder, newData)
+        if self.newCheckpoint is not None:
+            ExecuteTransformAddNewCheckpoint(builder, newCheckpoint)
         if self.newWatermark is not None:
             newWatermark = self.newWatermark.Pack(builder)
             ExecuteTransformAddNewWatermark(builder, newWatermark)
         if self.marks is not None:
             ExecuteTransformAddMarks(builder, marks)
+        ExecuteTransformAddLateRows(builder, self.lateRows)
         if self.engine is not None:
             ExecuteTransformAddEngine(builder, engine)
         if self.transactionId is not None:
             ExecuteTransformAddTransactionId(builder, transactionId)
+        if self.migratedFrom is not None:
+            ExecuteTransformAddMigratedFrom(builder, migratedFrom)
         executeTransform = ExecuteTransformEnd(builder)
         return executeTransform
+
+
+class SetPushSource(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = SetPushSource()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsSetPushSource(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # SetPushSource
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # SetPushSource
+    def Source(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            x = self._tab.Indirect(o + self._tab.Pos)
+            obj = PushSource()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+def SetPushSourceStart(builder): builder.StartObject(1)
+def SetPushSourceAddSource(builder, source): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(source), 0)
+def SetPushSourceEnd(builder): return builder.EndObject()
+
+try:
+    from typing import Optional
+except:
+    pass
+
+class SetPushSourceT(object):
+
+    # SetPushSourceT
+    def __init__(self):
+        self.source = None  # type: Optional[PushSourceT]
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        setPushSource = SetPushSource()
+        setPushSource.Init(buf, pos)
+        return cls.InitFromObj(setPushSource)
+
+    @classmethod
+    def InitFromObj(cls, setPushSource):
+        x = SetPushSourceT()
+        x._UnPack(setPushSource)
+        return x
+
+    # SetPushSourceT
+    def _UnPack(self, setPushSource):
+        if setPushSource is None:
+            return
+        if setPushSource.Source() is not None:
+            self.source = PushSourceT.InitFromObj(setPushSource.Source())
+
+    # SetPushSourceT
+    def Pack(self, builder):
+        if self.source is not None:
+            source = self.source.Pack(builder)
+        SetPushSourceStart(builder)
+        if self.source is not None:
+            SetPushSourceAddSource(builder, source)
+        setPushSource = SetPushSourceEnd(builder)
+        return setPushSource
+
+
+class SetVocab(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = SetVocab()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsSetVocab(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # SetVocab
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # SetVocab
+    def Vocabulary(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            x = self._tab.Indirect(o + self._tab.Pos)
+            obj = Vocabulary()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+def SetVocabStart(builder): builder.StartObject(1)
+def SetVocabAddVocabulary(builder, vocabulary): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(vocabulary), 0)
+def SetVocabEnd(builder): return builder.EndObject()
+
+try:
+    from typing import Optional
+except:
+    pass
+
+class SetVocabT(object):
+
+    # SetVocabT
+    def __init__(self):
+        self.vocabulary = None  # type: Optional[VocabularyT]
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        setVocab = SetVocab()
+        setVocab.Init(buf, pos)
+        return cls.InitFromObj(setVocab)
+
+    @classmethod
+    def InitFromObj(cls, setVocab):
+        x = SetVocabT()
+        x._UnPack(setVocab)
+        return x
+
+    # SetVocabT
+    def _UnPack(self, setVocab):
+        if setVocab is None:
+            return
+        if setVocab.Vocabulary() is not None:
+            self.vocabulary = VocabularyT.InitFromObj(setVocab.Vocabulary())
+
+    # SetVocabT
+    def Pack(self, builder):
+        if self.vocabulary is not None:
+            vocabulary = self.vocabulary.Pack(builder)
+        SetVocabStart(builder)
+        if self.vocabulary is not None:
+            SetVocabAddVocabulary(builder, vocabulary)
+        setVocab = SetVocabEnd(builder)
+        return setVocab
+
+
+class SetInfo(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = SetInfo()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsSetInfo(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # SetInfo
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # SetInfo
+    def Info(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            x = self._tab.Indirect(o + self._tab.Pos)
+            obj = DatasetInfo()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+def SetInfoStart(builder): builder.StartObject(1)
+def SetInfoAddInfo(builder, info): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(info), 0)
+def SetInfoEnd(builder): return builder.EndObject()
+
+try:
+    from typing import Optional
+except:
+    pass
+
+class SetInfoT(object):
+
+    # SetInfoT
+    def __init__(self):
+        self.info = None  # type: Optional[DatasetInfoT]
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        setInfo = SetInfo()
+        setInfo.Init(buf, pos)
+        return cls.InitFromObj(setInfo)
+
+    @classmethod
+    def InitFromObj(cls, setInfo):
+        x = SetInfoT()
+        x._UnPack(setInfo)
+        return x
+
+    # SetInfoT
+    def _UnPack(self, setInfo):
+        if setInfo is None:
+            return
+        if setInfo.Info() is not None:
+            self.info = DatasetInfoT.InitFromObj(setInfo.Info())
+
+    # SetInfoT
+    def Pack(self, builder):
+        if self.info is not None:
+            info = self.info.Pack(builder)
+        SetInfoStart(builder)
+        if self.info is not None:
+            SetInfoAddInfo(builder, info)
+        setInfo = SetInfoEnd(builder)
+        return setInfo
+
+
+class SetLicense(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = SetLicense()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsSetLicense(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # SetLicense
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # SetLicense
+    def License(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            x = self._tab.Indirect(o + self._tab.Pos)
+            obj = License()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+def SetLicenseStart(builder): builder.StartObject(1)
+def SetLicenseAddLicense(builder, license): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(license), 0)
+def SetLicenseEnd(builder): return builder.EndObject()
+
+try:
+    from typing import Optional
+except:
+    pass
+
+class SetLicenseT(object):
+
+    # SetLicenseT
+    def __init__(self):
+        self.license = None  # type: Optional[LicenseT]
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        setLicense = SetLicense()
+        setLicense.Init(buf, pos)
+        return cls.InitFromObj(setLicense)
+
+    @classmethod
+    def InitFromObj(cls, setLicense):
+        x = SetLicenseT()
+        x._UnPack(setLicense)
+        return x
+
+    # SetLicenseT
+    def _UnPack(self, setLicense):
+        if setLicense is None:
+            return
+        if setLicense.License() is not None:
+            self.license = LicenseT.InitFromObj(setLicense.License())
+
+    # SetLicenseT
+    def Pack(self, builder):
+        if self.license is not None:
+            license = self.license.Pack(builder)
+        SetLicenseStart(builder)
+        if self.license is not None:
+            SetLicenseAddLicense(builder, license)
+        setLicense = SetLicenseEnd(builder)
+        return setLicense
+
+
+class SetAttachments(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = SetAttachments()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsSetAttachments(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # SetAttachments
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # SetAttachments
+    def Attachments(self, j):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            x = self._tab.Vector(o)
+            x += flatbuffers.number_types.UOffsetTFlags.py_type(j) * 4
+            x = self._tab.Indirect(x)
+            obj = Attachment()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # SetAttachments
+    def AttachmentsLength(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            return self._tab.VectorLen(o)
+        return 0
+
+    # SetAttachments
+    def AttachmentsIsNone(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        return o == 0
+
+def SetAttachmentsStart(builder): builder.StartObject(1)
+def SetAttachmentsAddAttachments(builder, attachments): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(attachments), 0)
+def SetAttachmentsStartAttachmentsVector(builder, numElems): return builder.StartVector(4, numElems, 4)
+def SetAttachmentsEnd(builder): return builder.EndObject()
+
+try:
+    from typing import List
+except:
+    pass
+
+class SetAttachmentsT(object):
+
+    # SetAttachmentsT
+    def __init__(self):
+        self.attachments = None  # type: List[AttachmentT]
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        setAttachments = SetAttachments()
+        setAttachments.Init(buf, pos)
+        return cls.InitFromObj(setAttachments)
+
+    @classmethod
+    def InitFromObj(cls, setAttachments):
+        x = SetAttachmentsT()
+        x._UnPack(setAttachments)
+        return x
+
+    # SetAttachmentsT
+    def _UnPack(self, setAttachments):
+        if setAttachments is None:
+            return
+        if not setAttachments.AttachmentsIsNone():
+            self.attachments = []
+            for i in range(setAttachments.AttachmentsLength()):
+                if setAttachments.Attachments(i) is None:
+                    self.attachments.append(None)
+                else:
+                    attachment_ = AttachmentT.InitFromObj(setAttachments.Attachments(i))
+                    self.attachments.append(attachment_)
+
+    # SetAttachmentsT
+    def Pack(self, builder):
+        if self.attachments is not None:
+            attachmentslist = []
+            for i in range(len(self.attachments)):
+                attachmentslist.append(self.attachments[i].Pack(builder))
+            SetAttachmentsStartAttachmentsVector(builder, len(self.attachments))
+            for i in reversed(range(len(self.attachments))):
+                builder.PrependUOffsetTRelative(attachmentslist[i])
+            attachments = builder.EndVector()
+        SetAttachmentsStart(builder)
+        if self.attachments is not None:
+            SetAttachmentsAddAttachments(builder, attachments)
+        setAttachments = SetAttachmentsEnd(builder)
+        return setAttachments
+
+
+class DeprecateEngine(object):
+    __slots__ = ['_tab']
+
+    @classmethod
+    def GetRootAs(cls, buf, offset=0):
+        n = flatbuffers.encode.Get(flatbuffers.packer.uoffset, buf, offset)
+        x = DeprecateEngine()
+        x.Init(buf, n + offset)
+        return x
+
+    @classmethod
+    def GetRootAsDeprecateEngine(cls, buf, offset=0):
+        """This method is deprecated. Please switch to GetRootAs."""
+        return cls.GetRootAs(buf, offset)
+    # DeprecateEngine
+    def Init(self, buf, pos):
+        self._tab = flatbuffers.table.Table(buf, pos)
+
+    # DeprecateEngine
+    def OldEngine(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(4))
+        if o != 0:
+            x = self._tab.Indirect(o + self._tab.Pos)
+            obj = EnginePin()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # DeprecateEngine
+    def NewEngine(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(6))
+        if o != 0:
+            x = self._tab.Indirect(o + self._tab.Pos)
+            obj = EnginePin()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # DeprecateEngine
+    def FirstBlock(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(8))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # DeprecateEngine
+    def LastBlock(self):
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+def DeprecateEngineStart(builder): builder.StartObject(4)
+def DeprecateEngineAddOldEngine(builder, oldEngine): builder.PrependUOffsetTRelativeSlot(0, flatbuffers.number_types.UOffsetTFlags.py_type(oldEngine), 0)
+def DeprecateEngineAddNewEngine(builder, newEngine): builder.PrependUOffsetTRelativeSlot(1, flatbuffers.number_types.UOffsetTFlags.py_type(newEngine), 0)
+def DeprecateEngineAddFirstBlock(builder, firstBlock): builder.PrependUOffsetTRelativeSlot(2, flatbuffers.number_types.UOffsetTFlags.py_type(firstBlock), 0)
+def DeprecateEngineAddLastBlock(builder, lastBlock): builder.PrependUOffsetTRelativeSlot(3, flatbuffers.number_types.UOffsetTFlags.py_type(lastBlock), 0)
+def DeprecateEngineEnd(builder): return builder.EndObject()
+
+try:
+    from typing import Optional
+except:
+    pass
+
+class DeprecateEngineT(object):
+
+    # DeprecateEngineT
+    def __init__(self):
+        self.oldEngine = None  # type: Optional[EnginePinT]
+        self.newEngine = None  # type: Optional[EnginePinT]
+        self.firstBlock = None  # type: str
+        self.lastBlock = None  # type: str
+
+    @classmethod
+    def InitFromBuf(cls, buf, pos):
+        deprecateEngine = DeprecateEngine()
+        deprecateEngine.Init(buf, pos)
+        return cls.InitFromObj(deprecateEngine)
+
+    @classmethod
+    def InitFromObj(cls, deprecateEngine):
+        x = DeprecateEngineT()
+        x._UnPack(deprecateEngine)
+        return x
+
+    # DeprecateEngineT
+    def _UnPack(self, deprecateEngine):
+        if deprecateEngine is None:
+            return
+        if deprecateEngine.OldEngine() is not None:
+            self.oldEngine = EnginePinT.InitFromObj(deprecateEngine.OldEngine())
+        if deprecateEngine.NewEngine() is not None:
+            self.newEngine = EnginePinT.InitFromObj(deprecateEngine.NewEngine())
+        self.firstBlock = deprecateEngine.FirstBlock()
+        self.lastBlock = deprecateEngine.LastBlock()
+
+    # DeprecateEngineT
+    def Pack(self, builder):
+        if self.oldEngine is not None:
+            oldEngine = self.oldEngine.Pack(builder)
+        if self.newEngine is not None:
+            newEngine = self.newEngine.Pack(builder)
+        if self.firstBlock is not None:
+            firstBlock = builder.CreateString(self.firstBlock)
+        if self.lastBlock is not None:
+            lastBlock = builder.CreateString(self.lastBlock)
+        DeprecateEngineStart(builder)
+        if self.oldEngine is not None:
+            DeprecateEngineAddOldEngine(builder, oldEngine)
+        if self.newEngine is not None:
+            DeprecateEngineAddNewEngine(builder, newEngine)
+        if self.firstBlock is not None:
+            DeprecateEngineAddFirstBlock(builder, firstBlock)
+        if self.lastBlock is not None:
+            DeprecateEngineAddLastBlock(builder, lastBlock)
+        deprecateEngine = DeprecateEngineEnd(builder)
+        return deprecateEngine
 
 
 class MetadataBlock(object):
@@ -2477,7 +6497,7 @@ class MetadataBlockT(object):
         self.sequenceNumber = 0  # type: int
         self.systemTime = None  # type: Optional[InstantT]
         self.eventType = 0  # type: int
-        self.event = None  # type: Union[None, SeedT, SetPollingSourceT, SetTransformT, SetDataSchemaT, AddDataT, ExecuteTransformT]
+        self.event = None  # type: Union[None, SeedT, SetPollingSourceT, SetTransformT, SetDataSchemaT, AddDataT, ExecuteTransformT, SetPushSourceT, SetVocabT, SetInfoT, SetLicenseT, SetAttachmentsT, DeprecateEngineT]
 
     @classmethod
     def InitFromBuf(cls, buf, pos):

@@ -14,7 +14,7 @@ _UNITS = {
     "microsecond": 1,
 }
 _SHORT = {"w": "week", "d": "day", "h": "hour", "min": "minute", "s": "second", "ms": "millisecond"}
-_PART = re.compile(r"\s*(\d{1,12})\s*([A-Za-z]+)\s*")
+_PART = re.compile(r"\s*(\d{1,19})\s*([A-Za-z]+)\s*")
 RULE = f"a number and a unit ({', '.join(unit + 's' for unit in _UNITS)}), such as '7 days'"
 
 

@@ -11,7 +11,10 @@ from odf_coordinator.rules import slices
 
 def problems_beyond_shape(snapshot: src.DatasetSnapshot) -> Iterator[Mistake]:
     """What is wrong with a snapshot whose values are each right by themselves."""
-    yield from _vocabulary(snapshot.vocab)
+    wrong = list(_vocabulary(snapshot.vocab))
+    if wrong:
+        yield from wrong
+        return
     source = snapshot.source
     if isinstance(source, src.DerivativeSource):
         yield from _derivative(source)

@@ -3,9 +3,11 @@
 import pytest
 from odf_coordinator.codec import manifest
 from odf_coordinator.errors import InvalidQuery, InvalidText, Problem
-from odf_coordinator.model.identity import DatasetRef
+from odf_coordinator.model.identity import DatasetRef, parse_ref
 from odf_coordinator.model.schema import Field, Simple, Timestamp
 from odf_coordinator.model.source import (
+    Attachment,
+    DatasetInfo,
     DatasetSnapshot,
     DeclaredInput,
     DerivativeSource,
@@ -13,10 +15,15 @@ from odf_coordinator.model.source import (
     FetchUrl,
     MergeAppend,
     PollingSource,
+    PushSource,
     ReadCsv,
+    ReadJsonLines,
+    RequestHeader,
     SqlQuery,
     Transform,
+    WatermarkRule,
 )
+from odf_coordinator.model.timeline import Duration
 
 ROOT = """\
 kind: DatasetSnapshot
@@ -431,3 +438,119 @@ def test_a_mistake_without_a_place_is_that_of_the_whole_query() -> None:
         InvalidQuery("no"), number=0, place=(0, 0)
     )
     assert _place(problem) == (13, 14, "content.source.transform.query")
+
+
+PUSHED = """\
+kind: DatasetSnapshot
+apiVersion: 1
+content:
+  id: org.example.orders
+  source:
+    kind: push
+    read: {kind: ndJson, schema: [id BIGINT, "tags ARRAY<STRING>"]}
+    merge: {kind: ledger, primaryKey: [id]}
+    watermark: {maxEventTimeMinus: 1 day}
+  vocab: {eventTimeColumn: at}
+  info: {description: Orders, keywords: [sales]}
+  license: {shortName: CC0, name: CC0 1.0, websiteUrl: "https://example.org"}
+  attachments: {kind: embedded, items: [{path: README.md, content: hello}]}
+"""
+
+
+def test_a_pushed_root_with_all_about_it_is_understood() -> None:
+    snapshot = manifest.parse(PUSHED, "m.yaml").snapshot
+    assert isinstance(snapshot.source, PushSource)
+    assert isinstance(snapshot.source.read, ReadJsonLines)
+    assert snapshot.source.watermark == WatermarkRule(max_event_time_minus=Duration(86_400 * 10**6))
+    assert snapshot.vocab.event_time_column == "at"
+    assert snapshot.info == DatasetInfo(description="Orders", keywords=("sales",))
+    assert snapshot.attachments == (Attachment(path="README.md", content="hello"),)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path", "message"),
+    [
+        ("1 day", "a day", "source.watermark.maxEventTimeMinus", "such as '7 days'"),
+        ("1 day", "1 fortnight", "source.watermark.maxEventTimeMinus", "unknown unit"),
+        ("primaryKey: [id]", "primaryKey: [idd]", "source.merge.primaryKey.0", "no column 'idd'"),
+        ("primaryKey: [id]", "primaryKey: []", "source.merge.primaryKey", "must not be empty"),
+        ("primaryKey: [id]", "primaryKey: [id, id]", "source.merge.primaryKey", "twice"),
+        ("eventTimeColumn: at", "eventTimeColumn: op", "vocab", "the same name"),
+        ("path: README.md", "path: ../x", "attachments", "not a path below"),
+        ("kind: ledger,", "kind: ledger, onChanged: maybe,", "source.merge.onChanged", "unknown"),
+        ("[sales]", "sales", "info.keywords", "expected a list"),
+    ],
+)
+def test_mistakes_of_a_pushed_root_are_told(old: str, new: str, path: str, message: str) -> None:
+    problem = _problem(PUSHED, old, new)
+    assert problem.path == f"content.{path}"
+    assert message in problem.message
+
+
+@pytest.mark.parametrize(
+    ("fetch", "message"),
+    [
+        ("url: https://me:pw@example.org/x", "credential"),
+        ("url: 'https://example.org/x?api_key=123'", "credential"),
+        ("url: x.csv\n      headers: {Authorization: Bearer abc}", "credential"),
+        ("url: x.csv\n      headers: {X-Token: abc}", "credential"),
+        ("url: x.csv\n      headers: {'a b': c}", "not the name of a header"),
+        ("url: x.csv\n      eventTime: {kind: fromPath, pattern: '('}", "not a regular expression"),
+        ("url: x.csv\n      eventTime: {kind: fromPath, pattern: 'x'}", "needs a group"),
+        ("url: x.csv\n      cache: {kind: never}", "unknown 'never'"),
+    ],
+)
+def test_what_a_fetch_step_may_not_say(fetch: str, message: str) -> None:
+    assert message in _problem(ROOT, "url: data/cities.csv", fetch).message
+
+
+def test_a_secret_is_named_not_written() -> None:
+    url = "url: 'https://example.org/x?api_key=${secret.KEY}'"
+    fetch = f"{url}\n      headers: {{X-Token: '${{secret.T}}'}}"
+    source = manifest.parse(ROOT.replace("url: data/cities.csv", fetch), "m.yaml").snapshot.source
+    assert isinstance(source, PollingSource)
+    assert isinstance(source.fetch, FetchUrl)
+    assert source.fetch.headers == (RequestHeader(name="X-Token", value="${secret.T}"),)
+
+
+@pytest.mark.parametrize(
+    ("query", "path", "message"),
+    [
+        ("queries: []", "queries", "must not be empty"),
+        ("queries: [{query: a}, {query: b}]", "queries", "need an alias"),
+        ("queries: [{query: a, alias: x}]", "queries", "has no alias"),
+        ("queries: [{query: a, alias: r}, {query: b}]", "queries.0.alias", "an input already"),
+        (
+            "query: a\n      temporalTables: [{id: z, primaryKey: [k]}]",
+            "temporalTables.0.id",
+            "not an",
+        ),
+        ("query: a\n      lateData: {kind: correct}", "lateData", "'horizon' is missing"),
+        ("query: a\n      lateData: keep", "lateData.kind", "unknown 'keep'"),
+        ("version: x", "", "'query' is missing"),
+    ],
+)
+def test_what_a_transform_may_not_say(query: str, path: str, message: str) -> None:
+    start = DERIVATIVE.index("      query: |")
+    (problem,) = _problems(DERIVATIVE[:start] + f"      {query}\n")
+    assert problem.path == "content.source.transform" + (f".{path}" if path else "")
+    assert message in problem.message
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("a.b", (None, None, "a.b")),
+        ("data.gov/a.b", ("data.gov", None, "a.b")),
+        ("data.gov/ny-newyork/a.b", ("data.gov", "ny-newyork", "a.b")),
+    ],
+)
+def test_references_have_three_forms(text: str, parts: tuple[str | None, ...]) -> None:
+    ref = parse_ref(text)
+    assert ref is not None
+    assert (ref.remote, ref.user, ref.dataset) == parts
+
+
+@pytest.mark.parametrize("text", ["", "/a", "a/", "a//b", "a/b.c/d", "a/b/c/d", "a b", "a/b/"])
+def test_other_texts_are_no_references(text: str) -> None:
+    assert parse_ref(text) is None

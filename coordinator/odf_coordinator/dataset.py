@@ -1,6 +1,6 @@
 """One dataset: its chain and its data. The order of a commit lives here, and only here."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,10 +12,10 @@ from odf_coordinator.codec import block as block_codec
 from odf_coordinator.codec import ddl
 from odf_coordinator.errors import HashMismatch, IntegrityError, InvalidBlock, NotFound
 from odf_coordinator.model.block import MetadataBlock, SealedBlock
-from odf_coordinator.model.event import AddData, DataSlice, ExecuteTransform
+from odf_coordinator.model.event import AddData, DataSlice, Event, ExecuteTransform
 from odf_coordinator.model.identity import BlockHash, DatasetName, LogicalHash, PhysicalHash
 from odf_coordinator.model.schema import Schema, Vocabulary
-from odf_coordinator.model.timeline import OffsetInterval
+from odf_coordinator.model.timeline import Instant, OffsetInterval
 from odf_coordinator.ports import Store
 from odf_coordinator.rules import chain, hashing, signing, slices
 from odf_coordinator.rules.chain import DatasetState
@@ -121,6 +121,26 @@ class Dataset:
         chain.check_append(state, block)
         if part is not None:
             self._store.put(f"data/{part.slice.physical_hash}", part.file)
+        sealed = self._put_block(block, key)
+        self._move_head(state, sealed.hash)
+        return sealed
+
+    def commit_events(
+        self, state: DatasetState, events: Iterable[Event], *, now: Instant, key: signing.PrivateKey
+    ) -> DatasetState:
+        """Blocks without data, all visible with the one swap of the head.
+
+        Raises RefConflict as `commit` does.
+        """
+        after = state
+        for event in events:
+            block = chain.next_block(after, event, now=now)
+            chain.check_append(after, block)
+            after = chain.advance(after, self._put_block(block, key))
+        self._move_head(state, after.head)
+        return after
+
+    def _put_block(self, block: MetadataBlock, key: signing.PrivateKey) -> SealedBlock:
         payload = block_codec.encode_payload(block)
         signature = signing.sign(key, payload)
         file = block_codec.encode_file(payload, signature)
@@ -128,9 +148,11 @@ class Dataset:
             hash=hashing.block_hash(file), block=block, payload=payload, signature=signature
         )
         self._store.put(f"blocks/{sealed.hash}", file)
-        before = state.head.encode() if state else None
-        self._store.swap(_HEAD, expected=before, new=sealed.hash.encode())
         return sealed
+
+    def _move_head(self, state: DatasetState | None, new: BlockHash) -> None:
+        before = state.head.encode() if state else None
+        self._store.swap(_HEAD, expected=before, new=new.encode())
 
     def rows(self, slice_: DataSlice) -> pa.Table:
         """The rows of a slice. The file's hash is checked before it is opened.

@@ -18,6 +18,7 @@ from odf_coordinator.workspace import Workspace
 if TYPE_CHECKING:
     from odf_coordinator.engine.pool import EnginePool, EngineStatus
     from odf_coordinator.flows.add import Adder
+    from odf_coordinator.flows.edit import Editor
     from odf_coordinator.flows.pull import Puller
     from odf_coordinator.flows.verify import Verifier
 
@@ -126,6 +127,18 @@ class App:
             clock=self.clock,
             listener=self.listener,
             new_key=Ed25519PrivateKey.generate,
+        )
+
+    @cached_property
+    def editor(self) -> "Editor":
+        """Edits datasets."""
+        from odf_coordinator.flows.edit import Editor
+
+        return Editor(
+            workspace=self.workspace,
+            engines=self.engines,
+            clock=self.clock,
+            listener=self.listener,
         )
 
     @cached_property

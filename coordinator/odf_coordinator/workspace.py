@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -101,6 +101,16 @@ class Workspace:
         """The folder that relative paths of the dataset's manifest start from."""
         return (self.root / self.entry(name).base).resolve()
 
+    def set_base(self, name: DatasetName, base: Path) -> None:
+        """Remember where relative paths of a dataset's manifest start from now on."""
+        entry = self.entry(name)
+        moved = replace(entry, base=self._relative(base))
+        if moved != entry:
+            self._store.put(f"catalog/{name}", json.dumps(asdict(moved)).encode())
+
+    def _relative(self, base: Path) -> str:
+        return Path(os.path.relpath(base, self.root)).as_posix()
+
     def key(self, dataset_id: DatasetId) -> PrivateKey:
         """The dataset's private key. Raises UserError when it is not here."""
         try:
@@ -147,11 +157,8 @@ class Workspace:
         dataset = Dataset(new.name, store)
         sealed = dataset.commit(None, chain.seed_block(seed, now=now), key=new.key)
         state = chain.advance(None, sealed)
-        for event in rest:
-            block = chain.next_block(state, event, now=now)
-            state = chain.advance(state, dataset.commit(state, block, key=new.key))
-        base = Path(os.path.relpath(new.base, self.root)).as_posix()
-        return Entry(name=new.name, dataset_id=seed.dataset_id, base=base)
+        dataset.commit_events(state, rest, now=now, key=new.key)
+        return Entry(name=new.name, dataset_id=seed.dataset_id, base=self._relative(new.base))
 
     def _roll_forward(self) -> None:
         if self._store.size(_JOURNAL) is not None:

@@ -1,4 +1,4 @@
-"""Commands about datasets as such: init, add, ls, show, log."""
+"""Commands that look at datasets, and make a place for them: init, ls, show, log."""
 
 import json
 import sys
@@ -12,8 +12,7 @@ from odf_coordinator.cli.context import format_option, is_verbose, passes_app
 from odf_coordinator.cli.explain import explain
 from odf_coordinator.codec import ddl, manifest, views, yaml_text
 from odf_coordinator.dataset import Dataset
-from odf_coordinator.errors import IntegrityError, Invalid, InvalidText, NotFound, Problem
-from odf_coordinator.flows.add import DeclaredDataset
+from odf_coordinator.errors import IntegrityError, NotFound
 from odf_coordinator.model import event as ev
 from odf_coordinator.model.block import SealedBlock
 from odf_coordinator.model.identity import short
@@ -22,7 +21,6 @@ from odf_coordinator.model.timeline import iso
 from odf_coordinator.rules.chain import DatasetState
 from odf_coordinator.wiring import App, init_workspace
 
-_MAX_MANIFEST = 4 << 20
 _COLUMNS = ("name", "kind", "records", "watermark", "updated", "head")
 
 
@@ -32,49 +30,6 @@ def init(folder: Path) -> None:
     """Make a workspace in FOLDER (default: here)."""
     init_workspace(folder)
     click.echo(f"workspace ready in {folder.resolve() / '.odf'}")
-
-
-@click.command()
-@click.argument("manifests", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-n", "--dry-run", is_flag=True, help="Check everything, add nothing.")
-@passes_app
-def add(app: App, manifests: tuple[Path, ...], dry_run: bool) -> None:
-    """Add the datasets that MANIFESTS describe: all of them, or none.
-
-    The order does not matter. The query of a derivative is checked by the engine that will run it.
-    """
-    app.workspace  # noqa: B018 no workspace is told before anything else
-    declared: list[DeclaredDataset] = []
-    problems: list[Problem] = []
-    for path in manifests:
-        try:
-            parsed = manifest.parse(_text_of(path), str(path))
-        except InvalidText as error:
-            problems.extend(error.problems)
-            continue
-        declared.append(DeclaredDataset(manifest=parsed, base=path.parent.resolve()))
-    if problems:
-        raise InvalidText(problems)
-    for new in app.adder.add(declared, dry_run=dry_run):
-        verb = "would add" if dry_run else "added"
-        seed = new.events[0]
-        kind = seed.dataset_kind.value if isinstance(seed, ev.Seed) else ""
-        click.echo(f"{verb} {new.name} ({kind})")
-
-
-def _text_of(path: Path) -> str:
-    try:
-        if path.stat().st_size > _MAX_MANIFEST:
-            raise Invalid(f"{path} is larger than a manifest can be; nothing was added")
-        return path.read_text(encoding="utf-8")
-    except IsADirectoryError as error:
-        raise Invalid(
-            f"{path} is a folder; nothing was added", hint=f"name the files: {path}/*.yaml"
-        ) from error
-    except FileNotFoundError as error:
-        raise NotFound(f"no file {path}; nothing was added") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise Invalid(f"{path} cannot be read: {error}; nothing was added") from error
 
 
 @click.command()

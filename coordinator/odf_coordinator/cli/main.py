@@ -15,7 +15,9 @@ _INTERRUPTED = 130
 # Command -> the module that holds it, and what it does. Modules are imported when they are run.
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("datasets", "Make a workspace in a folder."),
-    "add": ("datasets", "Add datasets from manifest files."),
+    "new": ("declare", "Write a manifest to be filled in."),
+    "add": ("declare", "Add datasets from manifest files."),
+    "edit": ("declare", "Change a dataset to what its manifest says now."),
     "ls": ("datasets", "List the datasets of the workspace."),
     "show": ("datasets", "Show one dataset: identity, source, schema, where it stands."),
     "log": ("datasets", "Show the metadata chain of a dataset, newest block first."),
@@ -23,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sql": ("data", "Query datasets with SQL."),
     "tail": ("data", "Show the last rows of a dataset."),
     "verify": ("data", "Prove datasets: chain, signatures, data, and replay of every step."),
+    "schema": ("declare", "Print the JSON Schema of manifests or blocks."),
     "engine": ("engines", "Build, list and stop engines."),
     "doctor": ("engines", "Tell what this machine can run, and what is missing."),
 }

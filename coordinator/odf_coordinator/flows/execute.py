@@ -221,7 +221,7 @@ def _map_output(
 ) -> pa.Table | None:
     """The engine's rows, or None; raises EngineError when they are not what was agreed."""
     fields = fields_in(result.columns)
-    if fields != schema.fields():
+    if sorted(fields, key=_by_name) != sorted(schema.fields(), key=_by_name):
         raise EngineError("the engine's output does not have the dataset's columns")
     if result.file is None:
         if result.rows:
@@ -237,6 +237,10 @@ def _map_output(
     if rows.num_rows != result.rows:
         raise EngineError(f"the engine promised {result.rows} rows and wrote {rows.num_rows}")
     return rows
+
+
+def _by_name(field: Field) -> str:
+    return field.name
 
 
 def _mark_out(mark: Mark) -> messages.Mark:

@@ -7,13 +7,12 @@ from odf_coordinator.dataset import Dataset
 from odf_coordinator.errors import (
     EngineError,
     EngineLost,
-    InternalError,
     InvalidBlock,
     InvalidQuery,
     RefConflict,
 )
 from odf_coordinator.flows import execute
-from odf_coordinator.model.event import ExecuteTransform, InputInterval
+from odf_coordinator.model.event import ExecuteTransform
 from odf_coordinator.model.plan import Batch
 from odf_coordinator.model.report import Pulled
 from odf_coordinator.ports import Clock, Engines, Listener
@@ -58,21 +57,9 @@ class DerivativePuller:
         return self.workspace.claim(batch) if batch else None
 
     def _histories(self, state: DatasetState) -> list[planning.InputHistory]:
-        if state.transform is None:
-            raise InternalError(f"{state.dataset_id} has no transform")
-        cursors = state.inputs or tuple(
-            InputInterval(
-                dataset_id=each.dataset_id,
-                prev_block_hash=None,
-                new_block_hash=None,
-                prev_offset=None,
-                new_offset=None,
-            )
-            for each in state.transform.inputs
-        )
         return [
             execute.history(self.workspace, each.dataset_id, after=each.new_block_hash)
-            for each in cursors
+            for each in planning.cursors(state)
         ]
 
     def _step(self, dataset: Dataset, state: DatasetState, batch: Batch) -> DatasetState:

@@ -43,6 +43,23 @@ class InputHistory:
     blocks: tuple[SealedBlock, ...]
 
 
+def cursors(output: DatasetState) -> tuple[InputInterval, ...]:
+    """Where the last step stopped in each input of the transform; a new input is at its start."""
+    last = {each.dataset_id: each for each in output.inputs}
+    declared = output.transform.inputs if output.transform else ()
+    return tuple(last.get(each.dataset_id) or _start(each.dataset_id) for each in declared)
+
+
+def _start(dataset_id: DatasetId) -> InputInterval:
+    return InputInterval(
+        dataset_id=dataset_id,
+        prev_block_hash=None,
+        new_block_hash=None,
+        prev_offset=None,
+        new_offset=None,
+    )
+
+
 def block_ticks(sealed: SealedBlock, before: Mark | None) -> tuple[Tick, ...]:
     """The ticks that a block holds, after the mark `before`: none for a block of information."""
     event, block = sealed.block.event, sealed.block
@@ -133,10 +150,11 @@ def _intervals(
     output: DatasetState, inputs: Sequence[InputHistory], taken: Sequence[int]
 ) -> tuple[InputInterval, ...]:
     found = []
-    for number, (history, count) in enumerate(zip(inputs, taken, strict=True)):
+    last = {each.dataset_id: each.new_offset for each in output.inputs}
+    for history, count in zip(inputs, taken, strict=True):
         consumed = history_ticks(replace(history, blocks=history.blocks[:count]))
         marks = [tick.mark for _, ticks in consumed for tick in ticks]
-        prev_offset = output.inputs[number].new_offset if output.inputs else None
+        prev_offset = last.get(history.dataset_id)
         found.append(
             InputInterval(
                 dataset_id=history.dataset_id,

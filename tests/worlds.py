@@ -10,12 +10,15 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from odf_coordinator.codec import manifest
 from odf_coordinator.dataset import Dataset
-from odf_coordinator.flows.add import Adder, DeclaredDataset
+from odf_coordinator.flows.add import Adder
+from odf_coordinator.flows.declare import DeclaredDataset
+from odf_coordinator.flows.edit import Editor
 from odf_coordinator.flows.pull import Puller
 from odf_coordinator.flows.pull_derivative import DerivativePuller
 from odf_coordinator.flows.pull_root import RootPuller
 from odf_coordinator.flows.verify import Verifier
 from odf_coordinator.ingest.source import FileSource
+from odf_coordinator.model.event import Event
 from odf_coordinator.model.identity import BlockHash, DatasetName
 from odf_coordinator.model.report import NotPulled, Pulled, Verified
 from odf_coordinator.model.timeline import Instant
@@ -143,6 +146,18 @@ class World:
             new_key=lambda: next(keys),
         )
         return adder.add(declared, dry_run=dry_run)
+
+    def edit(
+        self, name: str, text: str, *, base: Path | None = None, dry_run: bool = False
+    ) -> tuple[Event, ...]:
+        """Change a dataset to what a manifest says; relative paths start at `base`."""
+        declared = DeclaredDataset(
+            manifest=manifest.parse(text, "0.yaml"), base=base or self.folder
+        )
+        editor = Editor(
+            workspace=self.workspace, engines=self.engines, clock=self.clock, listener=Quiet()
+        )
+        return editor.edit(self.workspace.dataset(name), declared, dry_run=dry_run)
 
     def pull(self, *names: str) -> list[Pulled]:
         """Pull datasets, inputs first. Raises the first error."""

@@ -67,11 +67,18 @@ def _whole(world: World) -> None:
     world.pull(ROOT, COPY)
 
 
-# Each of two datasets: its key, no head left of an earlier attempt, three times block and head.
-# Then the journal, two names in the catalog, the end of the journal.
-_ADD = 2 * (2 + 3 * 2) + 1 + 2 + 1
+# Each of two datasets: its key, no head left of an earlier attempt, the seed and its head, two
+# blocks and their head. Then the journal, two names in the catalog, the end of the journal.
+_ADD = 2 * (2 + 2 + 3) + 1 + 2 + 1
 _INGEST = 3  # part, block, head
 _STEP = 5  # plan, part, block, head, end of the plan
+_EDIT = 4  # two blocks, one head, the folder in the catalog
+
+
+def _edit(world: World) -> None:
+    text = root_text().replace("in/*.csv", "more/*.csv").replace("value INT", "value INT, more INT")
+    world.edit(ROOT, text, base=world.folder / "elsewhere")
+
 
 FLOWS = {
     "add": Flow(given=_nothing, run=_add, writes=_ADD),
@@ -82,6 +89,7 @@ FLOWS = {
     "next pull of a derivative": Flow(
         given=_all_pulled_and_more, run=lambda world: world.pull(COPY), writes=_STEP
     ),
+    "edit a root": Flow(given=_root_pulled, run=_edit, writes=_EDIT),
     "the whole way": Flow(given=_nothing, run=_whole, writes=_ADD + 2 * _INGEST + _STEP),
 }
 STORES: dict[str, Callable[[Path], Store]] = {

@@ -27,15 +27,17 @@ def outgoing_schema(fields: tuple[Field, ...]) -> pa.Schema:
 
 
 def outgoing(rows: pa.Table, fields: tuple[Field, ...]) -> pa.Table:
-    """Stored rows in the form of the exchange."""
-    columns = [
-        _uuid_text(rows.column(field.name))
-        if field.type is Simple.UUID
-        else rows.column(field.name)
-        for field in fields
-    ]
+    """Stored rows in the form of the exchange; a column that came after them is NULL."""
+    columns = [_column(rows, field) for field in fields]
     names = [field.name for field in fields]
     return pa.table(columns, names=names).cast(outgoing_schema(fields))
+
+
+def _column(rows: pa.Table, field: Field) -> pa.Array | pa.ChunkedArray:
+    if field.name not in rows.column_names:
+        return pa.nulls(rows.num_rows, outgoing_type(field.type))
+    column = rows.column(field.name)
+    return _uuid_text(column) if field.type is Simple.UUID else column
 
 
 def incoming(rows: pa.Table, fields: tuple[Field, ...]) -> pa.Table:

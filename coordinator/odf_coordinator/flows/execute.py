@@ -222,7 +222,10 @@ def _map_output(
     """The engine's rows, or None; raises EngineError when they are not what was agreed."""
     fields = fields_in(result.columns)
     if sorted(fields, key=_by_name) != sorted(schema.fields(), key=_by_name):
-        raise EngineError("the engine's output does not have the dataset's columns")
+        raise EngineError(
+            "the engine's output does not have the dataset's columns",
+            hint="if an input has new columns, `odf edit` the dataset with its manifest",
+        )
     if result.file is None:
         if result.rows:
             raise EngineError(f"the engine promised {result.rows} rows and wrote no file")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from odf_coordinator.errors import InvalidText
+from odf_coordinator.errors import EngineError, InvalidText
 from odf_coordinator.model.event import (
     SetDataSchema,
     SetInfo,
@@ -51,14 +51,20 @@ def test_a_new_column_comes_last_and_old_rows_have_none_of_it(world: World) -> N
     assert world.verify(ROOT).findings == ()
 
 
-def test_a_derivative_of_a_root_that_grew_goes_on(world: World) -> None:
+def test_a_derivative_that_takes_all_columns_grows_with_its_root_when_it_is_edited(
+    world: World,
+) -> None:
     world.write("2.csv", (2, "B", 2))
     world.pull(ROOT)
     world.edit(ROOT, GROWN)
     (world.folder / "in" / "3.csv").write_text(
         "event_time,city,value,more\n2024-05-01T03:00:00Z,C,3,new\n"
     )
-    world.pull(ROOT, COPY)
+    world.pull(ROOT)
+    with pytest.raises(EngineError, match="does not have the dataset's columns"):
+        world.pull(COPY)
+    assert [type(event) for event in world.edit(COPY, copy_text())] == [SetDataSchema]
+    world.pull(COPY)
     state = world.dataset(COPY).state()
     assert state.next_offset == 3
     assert world.verify(COPY).findings == ()

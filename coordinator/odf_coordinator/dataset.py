@@ -33,11 +33,15 @@ class StagedPart:
 
 
 class Dataset:
-    """A dataset in a store, under the name that the workspace gives it."""
+    """A dataset in a store, under the name that the workspace gives it.
 
-    def __init__(self, name: DatasetName, store: Store) -> None:
+    Rows are hashed by so many threads; the hash is the same.
+    """
+
+    def __init__(self, name: DatasetName, store: Store, *, threads: int = 1) -> None:
         self.name = name
         self._store = store
+        self._threads = threads
 
     def head(self) -> BlockHash:
         """The hash of the last block. Raises NotFound."""
@@ -102,9 +106,17 @@ class Dataset:
         self, rows: pa.Table, *, schema: Schema, vocabulary: Vocabulary
     ) -> LogicalHash:
         """The hash of stored rows."""
+        return self.digests(rows, schema=schema, vocabulary=vocabulary).hash
+
+    def digests(
+        self, rows: pa.Table, *, schema: Schema, vocabulary: Vocabulary
+    ) -> hashing.SliceDigests:
+        """The tree of digests below the hash of stored rows."""
         fields = slices.stored_fields(schema, vocabulary)
         types = {field.name: ddl.print_type(field.type) for field in fields}
-        return hashing.logical_hash(rows, types, leave_out=vocabulary.system_time_column)
+        return hashing.slice_digests(
+            rows, types, leave_out=vocabulary.system_time_column, threads=self._threads
+        )
 
     def commit(
         self,

@@ -84,7 +84,8 @@ class App:
         store = LocalStore(inside)
         if store.get("version") != _VERSION:
             raise NeedsNewer(f"the workspace {self.root}")
-        return Workspace(self.root, store, FileLocks(inside / "locks"))
+        threads = len(os.sched_getaffinity(0))
+        return Workspace(self.root, store, FileLocks(inside / "locks"), threads=threads)
 
     @cached_property
     def engines(self) -> "EnginePool":

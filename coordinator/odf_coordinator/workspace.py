@@ -55,12 +55,16 @@ class Entry:
 
 
 class Workspace:
-    """The datasets of one `.odf` folder. `root` is the folder that holds it."""
+    """The datasets of one `.odf` folder. `root` is the folder that holds it.
 
-    def __init__(self, root: Path, store: Store, locks: Locks) -> None:
+    `threads` is how many may hash rows at once.
+    """
+
+    def __init__(self, root: Path, store: Store, locks: Locks, *, threads: int = 1) -> None:
         self.root = root
         self._store = store
         self._locks = locks
+        self._threads = threads
         self._roll_forward()
 
     @property
@@ -207,7 +211,7 @@ class Workspace:
             raise IntegrityError(f"the workspace's {key} is damaged: {error}") from error
 
     def _dataset(self, name: DatasetName) -> Dataset:
-        return Dataset(name, self._store.at(f"datasets/{name}"))
+        return Dataset(name, self._store.at(f"datasets/{name}"), threads=self._threads)
 
 
 def _key(dataset_id: DatasetId) -> str:

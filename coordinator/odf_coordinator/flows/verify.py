@@ -4,12 +4,14 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from odf_coordinator.codec import plan as plan_codec
 from odf_coordinator.dataset import Dataset
 from odf_coordinator.errors import IntegrityError, InvalidBlock, InvalidQuery, NotFound, OdfError
 from odf_coordinator.flows import execute
 from odf_coordinator.model.block import SealedBlock
-from odf_coordinator.model.event import AddData, EnginePin, ExecuteTransform
+from odf_coordinator.model.event import AddData, DataSlice, EnginePin, ExecuteTransform
 from odf_coordinator.model.identity import short
 from odf_coordinator.model.report import Finding, Verified
 from odf_coordinator.ports import Clock, Engine, Engines, Listener
@@ -188,21 +190,44 @@ class Verifier:
         event: ExecuteTransform,
         outcome: execute.Outcome,
     ) -> list[str]:
-        wrong = []
-        replayed = recorded = "no rows"
-        if outcome.rows is not None and state.schema is not None:
-            replayed = dataset.logical_hash(
-                outcome.rows, schema=state.schema, vocabulary=state.vocabulary
-            )
-        if event.new_data is not None:
-            recorded = event.new_data.logical_hash
-        if replayed != recorded:
-            wrong.append(f"recorded {recorded}, replayed {replayed}")
+        wrong = self._compare_rows(dataset, state, event.new_data, outcome.rows)
         if outcome.watermark != event.new_watermark:
             wrong.append(f"recorded watermark {event.new_watermark}, replayed {outcome.watermark}")
         if outcome.marks != event.marks:
             wrong.append(f"recorded {len(event.marks)} marks, replayed others")
         return wrong
+
+    def _compare_rows(
+        self,
+        dataset: Dataset,
+        state: DatasetState,
+        recorded: DataSlice | None,
+        rows: pa.Table | None,
+    ) -> list[str]:
+        """What is wrong with replayed rows. The tree of the hash tells where they differ first."""
+        if state.schema is None or (recorded is None and rows is None):
+            return []
+        if recorded is None or rows is None:
+            count = 0 if rows is None else rows.num_rows
+            return [f"recorded {recorded.num_records if recorded else 0} rows, replayed {count}"]
+        replayed = dataset.digests(rows, schema=state.schema, vocabulary=state.vocabulary)
+        if replayed.hash == recorded.logical_hash:
+            return []
+        kept = dataset.digests(
+            dataset.read(recorded), schema=state.schema, vocabulary=state.vocabulary
+        )
+        where = _where(hashing.first_difference(kept, replayed), recorded.offset_interval.start)
+        if kept.rows != replayed.rows:
+            where = f"{kept.rows} rows recorded, {replayed.rows} replayed; {where}"
+        return [f"recorded {recorded.logical_hash}, replayed {replayed.hash}: {where}"]
+
+
+def _where(difference: hashing.Difference | None, first_offset: int) -> str:
+    """A difference in the words of a finding."""
+    if difference is None:
+        return "the stored rows are the replayed ones"
+    first, last = difference.rows[0] + first_offset, difference.rows[-1] + first_offset
+    return f"first difference in column {difference.column}, offsets {first} to {last}"
 
 
 def _finding(dataset: Dataset, where: str, error: Exception) -> Finding:

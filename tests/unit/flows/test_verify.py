@@ -18,6 +18,7 @@ from odf_coordinator.ports import Store
 from odf_coordinator.rules import hashing, signing
 from odf_coordinator.storage.local import LocalStore
 from odf_coordinator.storage.memory import MemoryStore
+from odf_wire.messages import ExecuteResult
 
 from tests.builders import TIME
 from tests.worlds import COPY, OTHER, ROOT, World, copy_text, root_text
@@ -244,7 +245,19 @@ def test_a_replay_with_another_outcome_is_found(world: World) -> None:
     (message,) = _messages(world, COPY, replay=True)
     ((_, slice_),) = world.dataset(COPY).slices()
     assert message.startswith(f"recorded {slice_.logical_hash}, replayed 1620")
+    assert message.endswith(": first difference in column value, offsets 0 to 2")
     assert world.verify(COPY).replayed == 0
+
+
+def test_a_replay_with_more_or_fewer_rows_is_found(world: World) -> None:
+    def promise(rows: int) -> Callable[[ExecuteResult], ExecuteResult]:
+        return lambda result: replace(result, rows=rows)
+
+    world.engine.rows, world.engine.answer = lambda rows: rows.slice(0, 2), promise(2)
+    (message,) = _messages(world, COPY, replay=True)
+    assert ": 3 rows recorded, 2 replayed; first difference in column offset, " in message
+    world.engine.rows, world.engine.answer = lambda rows: rows.slice(0, 0), promise(0)
+    assert _messages(world, COPY, replay=True) == ["recorded 3 rows, replayed 0"]
 
 
 def test_a_replay_with_other_marks_or_watermark_is_found(world: World) -> None:

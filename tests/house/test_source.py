@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import REPOSITORY
 
-FOLDERS = ("coordinator", "engine-spark", "protos/odf_wire", "docker")
+FOLDERS = ("coordinator", "engine-spark", "protos/odf_wire", "docker", "benchmarks")
 MAX_FILE = 500
 MAX_BODY = 50
 _LATER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")

@@ -184,14 +184,15 @@ def _canonical(pieces: Iterable[pa.Array]) -> Iterator[Any]:
 
 def _validity(arrays: list[pa.Array]) -> bytes:
     """One bit per row, least significant first, zero padding."""
-    if not arrays:
-        return b""
+    count = sum(map(len, arrays))
+    whole, rest = divmod(count, 8)
+    if not any(array.null_count for array in arrays):
+        return b"\xff" * whole + bytes([(1 << rest) - 1] if rest else [])
     # The extra bit makes Arrow copy, so that the bits start at bit 0 of a byte.
     joined = pa.concat_arrays([*map(pc.is_valid, arrays), pa.array([False])])
-    count = len(joined) - 1
     packed = bytearray(memoryview(joined.buffers()[1])[: (count + 7) // 8])
-    if count % 8:
-        packed[-1] &= (1 << count % 8) - 1
+    if rest:
+        packed[-1] &= (1 << rest) - 1
     return bytes(packed)
 
 

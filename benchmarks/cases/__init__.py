@@ -1,0 +1,1 @@
+"""One module a case: a new file here with a `run(scale)` is a new case."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from odf_coordinator.errors import ConflictError, Invalid, NeedsNewer, NotFound
+from odf_coordinator.errors import ConflictError, IntegrityError, Invalid, NeedsNewer, NotFound
 from odf_coordinator.model.timeline import Instant
 from odf_coordinator.ports import Listener
 from odf_coordinator.storage.local import FileLocks, LocalStore, make_folder
@@ -79,11 +79,11 @@ class App:
 
     @cached_property
     def workspace(self) -> Workspace:
-        """The workspace. Raises NeedsNewer when it is of a later version."""
+        """The workspace. Raises NeedsNewer when it is of a later version, IntegrityError when its
+        version cannot be told."""
         inside = self.root / _FOLDER
         store = LocalStore(inside)
-        if store.get("version") != _VERSION:
-            raise NeedsNewer(f"the workspace {self.root}")
+        _check_version(store.get("version"), inside / "version")
         threads = len(os.sched_getaffinity(0))
         return Workspace(self.root, store, FileLocks(inside / "locks"), threads=threads)
 
@@ -177,6 +177,17 @@ class App:
             clock=self.clock,
             listener=self.listener,
         )
+
+
+def _check_version(found: bytes, file: Path) -> None:
+    if not found.strip().isdigit():
+        raise IntegrityError(
+            f"{file} is damaged: it holds {found[:20]!r}, not a number",
+            hint=f"write {_VERSION.decode().strip()} into it if this version of odf made the"
+            " workspace; check everything with `odf verify`",
+        )
+    if int(found) > int(_VERSION):
+        raise NeedsNewer(f"the workspace {file.parent.parent}")
 
 
 def _own_image() -> str | None:

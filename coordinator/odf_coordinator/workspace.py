@@ -7,8 +7,8 @@ there; adding several at once is one swap of the `adding` journal, which is then
 import difflib
 import json
 import os
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -24,12 +24,13 @@ from odf_coordinator.errors import (
     RefConflict,
     UserError,
 )
-from odf_coordinator.model.event import Event, Seed
-from odf_coordinator.model.identity import BlockHash, DatasetId, DatasetName
+from odf_coordinator.model.block import SealedBlock
+from odf_coordinator.model.event import AddData, Event, ExecuteTransform, Seed
+from odf_coordinator.model.identity import BlockHash, DatasetId, DatasetName, is_dataset_name
 from odf_coordinator.model.plan import Batch
 from odf_coordinator.model.timeline import Instant
 from odf_coordinator.ports import Locks, Store
-from odf_coordinator.rules import chain
+from odf_coordinator.rules import chain, signing
 from odf_coordinator.rules.signing import PrivateKey
 
 _JOURNAL = "adding"
@@ -116,7 +117,8 @@ class Workspace:
         return Path(os.path.relpath(base, self.root)).as_posix()
 
     def key(self, dataset_id: DatasetId) -> PrivateKey:
-        """The dataset's private key. Raises UserError when it is not here."""
+        """The dataset's private key. Raises UserError when it is not here, IntegrityError when
+        what is here is not it."""
         try:
             raw = self._store.get(_key(dataset_id))
         except NotFound:
@@ -125,9 +127,12 @@ class Workspace:
                 hint="without its key a dataset can be read and verified, not extended",
             ) from None
         try:
-            return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(raw.decode()))
+            key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(raw.decode()))
         except ValueError as error:
-            raise IntegrityError(f"the private key of {dataset_id} is damaged") from error
+            raise _wrong_key(dataset_id, "is damaged") from error
+        if signing.dataset_id(key) != dataset_id:
+            raise _wrong_key(dataset_id, f"is the key of {signing.dataset_id(key)}")
+        return key
 
     def lock(self, name: DatasetName) -> AbstractContextManager[None]:
         """Keeps two processes from running one dataset's steps at once."""
@@ -144,10 +149,28 @@ class Workspace:
                     raise ConflictError(
                         f"dataset '{taken[each.name.lower()]}' already exists; nothing was added"
                     )
+            for each in new:
+                self._check_nothing_is_lost(each.name)
             entries = [self._prepare(each, now=now) for each in new]
             journal = json.dumps([asdict(entry) for entry in entries]).encode()
             self._store.swap(_JOURNAL, expected=None, new=journal)
             self._finish_adding()
+
+    def _check_nothing_is_lost(self, name: DatasetName) -> None:
+        """An add that was cut off leaves set-up blocks; a chain with data is not ours to replace.
+
+        Raises ConflictError.
+        """
+        store = self._store.at(f"datasets/{name}")
+        if store.size("refs/head") is None or not _has_data(Dataset(name, store), store):
+            return
+        folder = self.root / ".odf" / "datasets" / name
+        raise ConflictError(
+            f"{folder} holds {_whose(Dataset(name, store))} with data, which the catalog does not"
+            " list; nothing was added",
+            hint=f"put {self.root / '.odf' / 'catalog' / name} back from a copy; or give the new"
+            " dataset another id; or move that folder away",
+        )
 
     def _prepare(self, new: NewDataset, *, now: Instant) -> Entry:
         """Key and chain in place, but not in the catalog: invisible until the journal is in."""
@@ -172,9 +195,9 @@ class Workspace:
 
     def _finish_adding(self) -> None:
         try:
-            entries = [Entry(**raw) for raw in json.loads(self._store.get(_JOURNAL))]
+            entries = [_checked(Entry(**raw)) for raw in json.loads(self._store.get(_JOURNAL))]
         except (ValueError, TypeError) as error:
-            raise IntegrityError(f"the workspace's {_JOURNAL} is damaged: {error}") from error
+            raise self._damaged(_JOURNAL, error) from error
         for entry in entries:
             self._store.put(f"catalog/{entry.name}", json.dumps(asdict(entry)).encode())
         self._store.delete(_JOURNAL)
@@ -206,12 +229,65 @@ class Workspace:
 
     def _entry(self, key: str) -> Entry:
         try:
-            return Entry(**json.loads(self._store.get(key)))
+            entry = _checked(Entry(**json.loads(self._store.get(key))))
         except (ValueError, TypeError) as error:
-            raise IntegrityError(f"the workspace's {key} is damaged: {error}") from error
+            raise self._damaged(key, error) from error
+        if key != f"catalog/{entry.name}":
+            raise self._damaged(key, f"it is an entry of {entry.name}")
+        return entry
+
+    def _damaged(self, key: str, error: Exception | str) -> IntegrityError:
+        return IntegrityError(
+            f"{self.root / '.odf' / key} is damaged: {error}", hint="restore it from a copy"
+        )
 
     def _dataset(self, name: DatasetName) -> Dataset:
         return Dataset(name, self._store.at(f"datasets/{name}"), threads=self._threads)
+
+
+def _checked(entry: Entry) -> Entry:
+    """The entry, if its fields can be what they say. Raises ValueError."""
+    if not isinstance(entry.name, str) or not is_dataset_name(entry.name):
+        raise ValueError(f"{entry.name!r} is not a name of a dataset")
+    if not isinstance(entry.dataset_id, str) or not signing.is_dataset_id(entry.dataset_id):
+        raise ValueError(f"{entry.dataset_id!r} is not an identity of a dataset")
+    if not isinstance(entry.base, str):
+        raise ValueError(f"{entry.base!r} is not a folder")  # noqa: TRY004 - read from a file
+    return entry
+
+
+def _has_data(dataset: Dataset, store: Store) -> bool:
+    """Whether the chain holds data; of one that is damaged, whether anything of it does."""
+    try:
+        return any(_is_data(each) for each in dataset.blocks_back(dataset.head(), until=None))
+    except IntegrityError:
+        return bool(store.list("data/")) or any(map(_is_data, _readable(dataset, store)))
+
+
+def _is_data(sealed: SealedBlock) -> bool:
+    return isinstance(sealed.block.event, AddData | ExecuteTransform)
+
+
+def _readable(dataset: Dataset, store: Store) -> Iterator[SealedBlock]:
+    for key in store.list("blocks/"):
+        with suppress(IntegrityError):
+            yield dataset.block(BlockHash(key.rpartition("/")[2]))
+
+
+def _whose(dataset: Dataset) -> str:
+    """A chain as a message names it."""
+    try:
+        return f"the dataset {dataset.state().dataset_id}"
+    except IntegrityError:
+        return "a damaged chain"
+
+
+def _wrong_key(dataset_id: DatasetId, what: str) -> IntegrityError:
+    return IntegrityError(
+        f"the private key of {dataset_id} in .odf/{_key(dataset_id)} {what}",
+        hint="put the dataset's own key back from a copy; without it the dataset can be read and"
+        " verified, not extended",
+    )
 
 
 def _key(dataset_id: DatasetId) -> str:

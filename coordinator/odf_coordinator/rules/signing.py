@@ -1,5 +1,7 @@
 """Keys and signatures: a dataset is its public key."""
 
+import re
+
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import (
     Ed25519PrivateKey,
@@ -16,12 +18,18 @@ PrivateKey = Ed25519PrivateKey
 _DID = "did:odf:"
 _BASE16 = "f"
 _ED25519_PUBLIC = bytes.fromhex("ed01")
+_IDENTITY = re.compile(rf"{_DID}{_BASE16}{_ED25519_PUBLIC.hex()}[0-9a-f]{{64}}")
 
 
 def dataset_id(key: PrivateKey) -> DatasetId:
     """The identity that a key gives: multicodec ed25519-pub, multibase base16."""
     raw = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
     return DatasetId(_DID + _BASE16 + (_ED25519_PUBLIC + raw).hex())
+
+
+def is_dataset_id(text: str) -> bool:
+    """Whether a text can be an identity: of the form that `dataset_id` gives."""
+    return _IDENTITY.fullmatch(text) is not None
 
 
 def sign(key: PrivateKey, payload: bytes) -> bytes:

@@ -11,8 +11,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from odf_coordinator.codec import manifest
 from odf_coordinator.dataset import Dataset
 from odf_coordinator.flows.add import Adder
+from odf_coordinator.flows.collect import Collector
 from odf_coordinator.flows.declare import DeclaredDataset
+from odf_coordinator.flows.delete import Deleter
 from odf_coordinator.flows.edit import Editor
+from odf_coordinator.flows.fsck import StoreChecker
 from odf_coordinator.flows.pull import Puller
 from odf_coordinator.flows.pull_derivative import DerivativePuller
 from odf_coordinator.flows.pull_root import RootPuller
@@ -20,7 +23,7 @@ from odf_coordinator.flows.verify import Verifier
 from odf_coordinator.ingest.source import FileSource
 from odf_coordinator.model.event import Event
 from odf_coordinator.model.identity import BlockHash, DatasetName
-from odf_coordinator.model.report import NotPulled, Pulled, Verified
+from odf_coordinator.model.report import Checked, NotPulled, Pulled, Verified
 from odf_coordinator.model.timeline import Instant
 from odf_coordinator.ports import Store
 from odf_coordinator.rules.signing import PrivateKey
@@ -188,6 +191,41 @@ class World:
             workspace=workspace, engines=self.engines, clock=self.clock, listener=Quiet()
         )
         return verifier.verify(workspace.dataset(name), replay=replay)
+
+    def rename(self, old: str, new: str) -> None:
+        """Rename a dataset."""
+        self.workspace.rename(old, DatasetName(new))
+
+    def delete(self, *refs: str, recursive: bool = False) -> list[DatasetName]:
+        """Delete datasets; gives those deleted."""
+        deleter = Deleter(workspace=self.workspace)
+        names = deleter.plan(refs, recursive=recursive)
+        deleter.delete(names)
+        return names
+
+    def collector(self) -> Collector:
+        """What collects garbage, of the store alone."""
+        return Collector(workspace=self.workspace, litter=(), clock=self.clock, listener=Quiet())
+
+    def collect(self, *, age: int = 0) -> list[str]:
+        """Collect garbage; gives the keys."""
+        return [each.key for each in self.collector().collect(age=age)]
+
+    def fsck(self, *names: str) -> list[Checked]:
+        """Check the store of some datasets (default: all), then of the workspace."""
+        workspace = self.workspace
+        checker = self.store_checker()
+        chosen = [DatasetName(name) for name in names] or workspace.names()
+        return [*checker.check(chosen), checker.check_workspace()]
+
+    def store_checker(self) -> StoreChecker:
+        """What checks the store."""
+        return StoreChecker(
+            workspace=self.workspace,
+            collector=self.collector(),
+            clock=self.clock,
+            listener=Quiet(),
+        )
 
     def content(self) -> dict[str, bytes]:
         """All that the store holds."""

@@ -19,6 +19,7 @@ from odf_coordinator.model.timeline import Instant, OffsetInterval
 from odf_coordinator.ports import Store
 from odf_coordinator.rules import chain, hashing, signing, slices
 from odf_coordinator.rules.chain import DatasetState
+from odf_coordinator.rules.garbage import Reach
 
 _HEAD = "refs/head"
 _PIECE = 1 << 20
@@ -207,18 +208,32 @@ class Dataset:
 
     def check_file(self, name: PhysicalHash, size: int) -> None:
         """Is the data file there, with the bytes that name it? Raises IntegrityError."""
+        self.check_size(name, size)
         key = f"data/{name}"
-        found_size = self._store.size(key)
-        if found_size is None:
-            raise IntegrityError(
-                f"{self.name}: {key} is missing", hint="restore it from a copy of the dataset"
-            )
-        if found_size != size:
-            raise IntegrityError(f"{self.name}: {key} has {found_size} bytes, recorded {size}")
         with self._store.open(key) as file:
             found = hashing.physical_hash(iter(lambda: file.read(_PIECE), b""))
         if found != name:
             raise HashMismatch(f"{self.name}: {key}", expected=name, found=found)
+
+    def check_size(self, name: PhysicalHash, size: int) -> None:
+        """Is the data file there, with its size? Its bytes are not read. Raises IntegrityError."""
+        key = f"data/{name}"
+        found = self._store.size(key)
+        if found is None:
+            raise IntegrityError(
+                f"{self.name}: {key} is missing", hint="restore it from a copy of the dataset"
+            )
+        if found != size:
+            raise IntegrityError(f"{self.name}: {key} has {found} bytes, recorded {size}")
+
+    def reach(self) -> Reach:
+        """What the head leads to. Raises IntegrityError, NotFound when the chain is broken."""
+        head = self.head()
+        return Reach(
+            head=head,
+            blocks=frozenset(sealed.hash for sealed in self.blocks(upto=head)),
+            parts=frozenset(slice_.physical_hash for _, slice_ in self.slices(upto=head)),
+        )
 
     def slices(
         self, *, after: BlockHash | None = None, upto: BlockHash | None = None

@@ -10,6 +10,7 @@ import pyarrow as pa
 from odf_wire import messages
 
 from odf_coordinator.model.event import EnginePin, EngineRun, SourceState
+from odf_coordinator.model.report import Leftover
 from odf_coordinator.model.source import PollingSource
 from odf_coordinator.model.timeline import Instant
 
@@ -37,6 +38,9 @@ class Store(Protocol):
     def size(self, key: str) -> int | None:
         """How many bytes a key has; None when there is no such key."""
 
+    def modified(self, key: str) -> Instant | None:
+        """When a key was last written; None when there is no such key."""
+
     def list(self, prefix: str) -> list[str]:
         """All keys that start with `prefix`, sorted; `prefix` is empty or ends with a slash."""
 
@@ -50,6 +54,12 @@ class Store(Protocol):
         has changed.
         """
 
+    def move(self, prefix: str, to: str) -> None:
+        """Let all keys below `prefix/` be below `to/`, where nothing is.
+
+        Repeatable: what a cut left undone is done by the same call.
+        """
+
     def at(self, prefix: str) -> "Store":
         """The store of all keys below `prefix/`."""
 
@@ -59,6 +69,19 @@ class Locks(Protocol):
 
     def hold(self, name: str) -> AbstractContextManager[None]:
         """Hold the lock `name`, waiting for it while another process has it."""
+
+    def held(self) -> list[str]:
+        """The locks that somebody holds at this moment, by name."""
+
+
+class Litter(Protocol):
+    """Files beside the store that only a running command needs: half-written ones, engines'."""
+
+    def find(self, *, before: Instant) -> list[Leftover]:
+        """What nobody has touched since `before`, and no running engine uses."""
+
+    def remove(self, leftover: Leftover) -> None:
+        """Remove what `find` gave; no error when it is gone."""
 
 
 class Clock(Protocol):

@@ -11,14 +11,17 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from odf_coordinator.errors import ConflictError, IntegrityError, Invalid, NeedsNewer, NotFound
 from odf_coordinator.model.timeline import Instant
-from odf_coordinator.ports import Listener
-from odf_coordinator.storage.local import FileLocks, LocalStore, make_folder
+from odf_coordinator.ports import Listener, Litter
+from odf_coordinator.storage.local import FileLocks, LocalStore, UnfinishedFiles, make_folder
 from odf_coordinator.workspace import Workspace
 
 if TYPE_CHECKING:
     from odf_coordinator.engine.pool import EnginePool, EngineStatus
     from odf_coordinator.flows.add import Adder
+    from odf_coordinator.flows.collect import Collector
+    from odf_coordinator.flows.delete import Deleter
     from odf_coordinator.flows.edit import Editor
+    from odf_coordinator.flows.fsck import StoreChecker
     from odf_coordinator.flows.pull import Puller
     from odf_coordinator.flows.verify import Verifier
 
@@ -174,6 +177,42 @@ class App:
         return Verifier(
             workspace=self.workspace,
             engines=self.engines,
+            clock=self.clock,
+            listener=self.listener,
+        )
+
+    @cached_property
+    def deleter(self) -> "Deleter":
+        """Deletes datasets."""
+        from odf_coordinator.flows.delete import Deleter
+
+        return Deleter(workspace=self.workspace)
+
+    @cached_property
+    def collector(self) -> "Collector":
+        """Collects garbage."""
+        from odf_coordinator.flows.collect import Collector
+
+        inside = self.root / _FOLDER
+        litter: list[Litter] = [UnfinishedFiles(inside, scratch=self.workspace.scratch)]
+        if (inside / "run").is_dir():
+            from odf_coordinator.engine.litter import EngineFolders
+            from odf_coordinator.engine.slots import default_runtime_dir
+
+            runtime_dir = default_runtime_dir(os.environ.get("XDG_RUNTIME_DIR"))
+            litter.append(EngineFolders(inside / "run", runtime_dir))
+        return Collector(
+            workspace=self.workspace, litter=litter, clock=self.clock, listener=self.listener
+        )
+
+    @cached_property
+    def store_checker(self) -> "StoreChecker":
+        """Checks the store itself."""
+        from odf_coordinator.flows.fsck import StoreChecker
+
+        return StoreChecker(
+            workspace=self.workspace,
+            collector=self.collector,
             clock=self.clock,
             listener=self.listener,
         )

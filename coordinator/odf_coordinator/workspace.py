@@ -2,13 +2,14 @@
 
 Everything goes through one store rooted at `.odf`. A dataset is visible when `catalog/<name>` is
 there; adding several at once is one swap of the `adding` journal, which is then rolled forward.
+So is renaming and deleting, by the `changing` journal.
 """
 
 import difflib
 import json
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -31,9 +32,12 @@ from odf_coordinator.model.plan import Batch
 from odf_coordinator.model.timeline import Instant
 from odf_coordinator.ports import Locks, Store
 from odf_coordinator.rules import chain, signing
+from odf_coordinator.rules.garbage import Stored
 from odf_coordinator.rules.signing import PrivateKey
 
 _JOURNAL = "adding"
+_CHANGES = "changing"
+_CATALOG = "catalog/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +79,15 @@ class Workspace:
 
     def entries(self) -> list[Entry]:
         """All datasets, by name."""
-        return [self._entry(key) for key in self._store.list("catalog/")]
+        return [self.listed(name) for name in self.names()]
+
+    def names(self) -> list[DatasetName]:
+        """The names in the catalog; an entry itself may be damaged."""
+        return [DatasetName(key.removeprefix(_CATALOG)) for key in self._store.list(_CATALOG)]
+
+    def listed(self, name: DatasetName) -> Entry:
+        """The entry of a name in the catalog. Raises NotFound, and IntegrityError if damaged."""
+        return self._entry(_CATALOG + name)
 
     def entry(self, ref: str) -> Entry:
         """The dataset of that name or identity. Raises NotFound with a guess at what was meant."""
@@ -138,11 +150,33 @@ class Workspace:
         """Keeps two processes from running one dataset's steps at once."""
         return self._locks.hold(f"dataset-{name.lower()}")
 
+    @contextmanager
+    def lock_all(self, names: Iterable[DatasetName]) -> Iterator[None]:
+        """The locks of several datasets, always in the same order: nobody waits in a circle."""
+        with ExitStack() as held:
+            for name in sorted({name.lower() for name in names}):
+                held.enter_context(self.lock(DatasetName(name)))
+            yield
+
+    def locks_held(self) -> list[str]:
+        """The locks of this workspace that running commands hold."""
+        return self._locks.held()
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Nobody else changes the catalog meanwhile; what somebody left undone is done first.
+
+        Who also needs the locks of datasets takes those first.
+        """
+        with self._locks.hold("workspace"):
+            self._finish()
+            yield
+
     # Adding
 
     def add(self, new: Sequence[NewDataset], *, now: Instant) -> None:
         """Add all or none. Raises ConflictError when a name is taken (without regard to case)."""
-        with self._locks.hold("workspace"):
+        with self.changing():
             taken = {entry.name.lower(): entry.name for entry in self.entries()}
             for each in new:
                 if each.name.lower() in taken:
@@ -188,10 +222,15 @@ class Workspace:
         return Entry(name=new.name, dataset_id=seed.dataset_id, base=self._relative(new.base))
 
     def _roll_forward(self) -> None:
+        if any(self._store.size(each) is not None for each in (_JOURNAL, _CHANGES)):
+            with self.changing():
+                pass
+
+    def _finish(self) -> None:
         if self._store.size(_JOURNAL) is not None:
-            with self._locks.hold("workspace"):
-                if self._store.size(_JOURNAL) is not None:
-                    self._finish_adding()
+            self._finish_adding()
+        if self._store.size(_CHANGES) is not None:
+            self._finish_changing()
 
     def _finish_adding(self) -> None:
         try:
@@ -202,12 +241,93 @@ class Workspace:
             self._store.put(f"catalog/{entry.name}", json.dumps(asdict(entry)).encode())
         self._store.delete(_JOURNAL)
 
+    # Renaming and deleting
+
+    def rename(self, ref: str, new: DatasetName) -> None:
+        """Give a dataset another name. Dependents do not notice: they know it by its identity.
+
+        Raises ConflictError when another dataset has the name (without regard to case).
+        """
+        old = self.entry(ref).name
+        with self.lock_all([old, new]), self.changing():
+            entry = self.entry(old)
+            self.check_free(new, keep=old)
+            if new == old:
+                return
+            for key in self._store.list(f"datasets/{new}/"):
+                self._store.delete(key)  # of a dataset that was deleted, or never added
+            self._change([old], replace(entry, name=new))
+
+    def check_free(self, name: DatasetName, *, keep: DatasetName) -> None:
+        """Raises ConflictError when another dataset than `keep` has the name, in any case."""
+        for taken in self.names():
+            if taken.lower() == name.lower() and taken != keep:
+                raise ConflictError(
+                    f"dataset '{taken}' already exists; nothing was renamed",
+                    hint="choose another name",
+                )
+
+    def remove(self, names: Sequence[DatasetName]) -> None:
+        """Take datasets out of the catalog, all at once, then forget what they stored.
+
+        The caller holds the catalog and the datasets' locks. What a cut leaves is garbage.
+        """
+        entries = [self.listed(name) for name in names]
+        if len(names) == 1:
+            self._store.delete(_CATALOG + names[0])
+        else:
+            self._change(names, None)
+        for entry in entries:
+            for key in self.stored_keys(entry):
+                self._store.delete(key)
+
+    def _change(self, dropped: Sequence[DatasetName], renamed: Entry | None) -> None:
+        """One swap of the journal *is* the change; the rest follows from it."""
+        journal = {"dropped": list(dropped), "renamed": asdict(renamed) if renamed else None}
+        self._store.swap(_CHANGES, expected=None, new=json.dumps(journal).encode())
+        self._finish_changing()
+
+    def _finish_changing(self) -> None:
+        try:
+            journal = json.loads(self._store.get(_CHANGES))
+            dropped = [str(name) for name in journal["dropped"]]
+            renamed = Entry(**journal["renamed"]) if journal["renamed"] else None
+        except (ValueError, TypeError, KeyError) as error:
+            raise IntegrityError(f"the workspace's {_CHANGES} is damaged: {error}") from error
+        if renamed:
+            self._store.move(f"datasets/{dropped[0]}", f"datasets/{renamed.name}")
+        for name in dropped:
+            self._store.delete(_CATALOG + name)
+        if renamed:
+            self._store.put(_CATALOG + renamed.name, json.dumps(asdict(renamed)).encode())
+        self._store.delete(_CHANGES)
+
+    # What is stored, for upkeep
+
+    def stored(self, prefix: str) -> list[Stored]:
+        """All keys below a prefix of `.odf`, with size and time."""
+        found = []
+        for key in self._store.list(prefix):
+            size, modified = self._store.size(key), self._store.modified(key)
+            if size is not None and modified is not None:
+                found.append(Stored(key=key, size=size, modified=modified))
+        return found
+
+    def stored_keys(self, entry: Entry) -> list[str]:
+        """Everything that is stored for a dataset outside the catalog."""
+        own = [*self._store.list(f"datasets/{entry.name}/"), _key(entry.dataset_id)]
+        return [*own, *self._store.list(f"plans/{local_id(entry.dataset_id)}/")]
+
+    def forget(self, key: str) -> None:
+        """Delete one key of the workspace that nobody needs."""
+        self._store.delete(key)
+
     # Plans (the replay law)
 
     def saved_plan(self, dataset_id: DatasetId, head: BlockHash) -> Batch | None:
         """The plan that was claimed for a head and not finished, if there is one."""
         try:
-            return plan_codec.decode(self._store.get(_plan(dataset_id, head)))
+            return plan_codec.decode(self._store.get(plan_key(dataset_id, head)))
         except NotFound:
             return None
 
@@ -215,7 +335,7 @@ class Workspace:
         """Save a plan before it is run. The first writer wins: run what this returns."""
         try:
             self._store.swap(
-                _plan(batch.dataset_id, batch.expected_head),
+                plan_key(batch.dataset_id, batch.expected_head),
                 expected=None,
                 new=plan_codec.encode(batch),
             )
@@ -225,7 +345,7 @@ class Workspace:
 
     def drop_plan(self, batch: Batch) -> None:
         """Forget a plan that was committed, or that the engine answered with an error."""
-        self._store.delete(_plan(batch.dataset_id, batch.expected_head))
+        self._store.delete(plan_key(batch.dataset_id, batch.expected_head))
 
     def _entry(self, key: str) -> Entry:
         try:
@@ -290,9 +410,15 @@ def _wrong_key(dataset_id: DatasetId, what: str) -> IntegrityError:
     )
 
 
+def local_id(dataset_id: DatasetId) -> str:
+    """An identity as file names have it."""
+    return dataset_id.rpartition(":")[2]
+
+
 def _key(dataset_id: DatasetId) -> str:
-    return f"keys/{dataset_id.rpartition(':')[2]}"
+    return f"keys/{local_id(dataset_id)}"
 
 
-def _plan(dataset_id: DatasetId, head: BlockHash) -> str:
-    return f"plans/{dataset_id.rpartition(':')[2]}/{head}"
+def plan_key(dataset_id: DatasetId, head: BlockHash) -> str:
+    """Where the plan of a head is kept."""
+    return f"plans/{local_id(dataset_id)}/{head}"

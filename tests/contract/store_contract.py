@@ -41,6 +41,35 @@ class StoreContract:
         store.put("data/a", b"one")
         assert store.list("data/") == ["data/a"]
 
+    def test_it_is_known_when_a_key_was_written(self, store: Store) -> None:
+        assert store.modified("data/a") is None
+        store.put("data/a", b"one")
+        first = store.modified("data/a")
+        store.put("data/a", b"one")
+        again = store.modified("data/a")
+        assert first is not None
+        assert again is not None
+        assert first <= again
+        store.delete("data/a")
+        assert store.modified("data/a") is None
+
+    def test_keys_move_to_another_prefix(self, store: Store) -> None:
+        for key in ("a/x/1", "a/x/b/2", "a/xy/3"):
+            store.put(key, key.encode())
+        store.move("a/x", "a/z")
+        store.move("a/x", "a/z")
+        assert store.list("a/") == ["a/xy/3", "a/z/1", "a/z/b/2"]
+        assert store.get("a/z/b/2") == b"a/x/b/2"
+        assert store.modified("a/z/1") is not None
+        store.put("a/x/1", b"again")
+        assert store.list("a/x/") == ["a/x/1"]
+
+    def test_a_move_that_was_cut_is_finished(self, store: Store) -> None:
+        store.put("a/z/1", b"1")
+        store.put("a/x/b/2", b"2")
+        store.move("a/x", "a/z")
+        assert store.list("a/") == ["a/z/1", "a/z/b/2"]
+
     def test_listing_is_sorted_and_by_folder(self, store: Store) -> None:
         for key in ("b/2", "b/1", "a/x", "b/c/3"):
             store.put(key, b"")

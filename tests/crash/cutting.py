@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+from odf_coordinator.model.timeline import Instant
 from odf_coordinator.ports import Store
 
 
@@ -63,6 +64,10 @@ class CuttingStore:
         """See ports.Store."""
         return self.below.size(key)
 
+    def modified(self, key: str) -> Instant | None:
+        """See ports.Store."""
+        return self.below.modified(key)
+
     def list(self, prefix: str) -> list[str]:
         """See ports.Store."""
         return self.below.list(prefix)
@@ -81,6 +86,11 @@ class CuttingStore:
         """See ports.Store."""
         with self.fuse.burning():
             self.below.swap(key, expected=expected, new=new)
+
+    def move(self, prefix: str, to: str) -> None:
+        """See ports.Store."""
+        with self.fuse.burning():
+            self.below.move(prefix, to)
 
     def at(self, prefix: str) -> "CuttingStore":
         """See ports.Store."""

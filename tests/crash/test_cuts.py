@@ -67,6 +67,35 @@ def _whole(world: World) -> None:
     world.pull(ROOT, COPY)
 
 
+def _rename(world: World) -> None:
+    if ROOT in world.heads():
+        world.rename(ROOT, "org.example.renamed")
+
+
+def _delete(world: World, name: str) -> None:
+    if name in world.heads():
+        world.delete(name, recursive=True)
+
+
+def _collect(world: World) -> None:
+    """However young: a store on disk has the machine's clock, not the world's."""
+    world.collect(age=-(10**16))
+
+
+def _litter(world: World) -> None:
+    """A block that nobody saw, a part, a plan of an old head, a key, a chain without a name."""
+    _all_pulled_and_more(world)
+    identity = world.workspace.entry(COPY).dataset_id.rpartition(":")[2]
+    for key in (
+        f"datasets/{ROOT}/blocks/1620",
+        f"datasets/{ROOT}/data/1620",
+        f"plans/{identity}/1620",
+        "keys/fed01",
+        "datasets/org.example.cut/refs/head",
+    ):
+        world.store.put(key, b"left")
+
+
 # Each of two datasets: its key, no head left of an earlier attempt, the seed and its head, two
 # blocks and their head. Then the journal, two names in the catalog, the end of the journal.
 _ADD = 2 * (2 + 2 + 3) + 1 + 2 + 1
@@ -91,6 +120,17 @@ FLOWS = {
     ),
     "edit a root": Flow(given=_root_pulled, run=_edit, writes=_EDIT),
     "the whole way": Flow(given=_nothing, run=_whole, writes=_ADD + 2 * _INGEST + _STEP),
+}
+CHANGES = {
+    # Journal, folder, old name, new name, end of the journal.
+    "rename": Flow(given=_all_pulled_and_more, run=_rename, writes=5),
+    # The name; then four blocks, a part, the head, the key.
+    "delete": Flow(given=_all_pulled_and_more, run=lambda world: _delete(world, COPY), writes=8),
+    # Journal, two names, end of the journal; then all that was stored.
+    "delete with dependents": Flow(
+        given=_all_pulled_and_more, run=lambda world: _delete(world, ROOT), writes=4 + 18
+    ),
+    "collect": Flow(given=_litter, run=_collect, writes=5),
 }
 STORES: dict[str, Callable[[Path], Store]] = {
     "memory": lambda _: MemoryStore(),
@@ -157,6 +197,31 @@ def test_after_any_cut_the_next_run_gives_the_same_bytes(
             flow.run(world)
             _check_same(world, uncut)
             _check_whole(world)
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("name", CHANGES)
+def test_after_any_cut_of_a_change_it_is_done_or_not_and_the_next_run_does_it(
+    name: str, store: str, tmp_path: Path
+) -> None:
+    flow = CHANGES[name]
+    uncut = _uncut(flow, tmp_path / "uncut")
+    for at in range(1, flow.writes + 1):
+        for after in _BEFORE_OR_AFTER:
+            folder = tmp_path / f"{at}-{after}"
+            world = World(folder=folder, store=STORES[store](folder))
+            flow.given(world)
+            before = set(world.heads())
+            with _cut(world, Fuse(at=at, after=after)):
+                flow.run(world)
+            heads = set(world.heads())
+            assert heads in (before, {key.split("/")[1] for key in uncut if "catalog/" in key})
+            assert [each.damage for each in world.fsck() if each.damage] == []
+            for each in heads:
+                assert world.verify(each).findings == ()
+            flow.run(world)
+            _collect(world)
+            assert world.content() == uncut
 
 
 def test_adding_survives_a_cut_in_its_recovery(tmp_path: Path) -> None:

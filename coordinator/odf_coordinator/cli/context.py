@@ -66,6 +66,25 @@ def passes_app(function: Function) -> Function:
     return wrapped  # type: ignore[return-value]
 
 
+def dry_run_option(what: str) -> Callable[[Function], Function]:
+    """`-n`: tell what would be done, do nothing."""
+    return click.option("-n", "--dry-run", is_flag=True, help=what)
+
+
+def yes_option(function: Function) -> Function:
+    """`-y`: do not ask."""
+    return click.option("-y", "--yes", is_flag=True, help="Do not ask.")(function)
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask on a terminal. Raises UsageError where nobody can answer, Abort when the answer is no."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise click.UsageError(f"{question} Nobody is there to answer: say yes with -y.")
+    click.confirm(question, abort=True, err=True)
+
+
 def format_option(*formats: str) -> Callable[[Function], Function]:
     """`-o`: how to print. Without it, a table on a terminal and tab-separated values in a pipe."""
     return click.option(

@@ -1,4 +1,4 @@
-"""What commands tell: the outcome of pulls and verifications, as values."""
+"""What commands tell: the outcome of pulls, verifications and upkeep, as values."""
 
 from dataclasses import dataclass
 
@@ -52,3 +52,41 @@ class Verified:
     replayed: int
     steps: int
     findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftover:
+    """A stored file or folder that nothing leads to any more; `why` nobody needs it."""
+
+    key: str
+    size: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What was looked at in the store of one dataset: damage, and notes that are no damage."""
+
+    name: str
+    blocks: int
+    parts: int
+    damage: tuple[Finding, ...]
+    notes: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """How many bytes a dataset takes, by kind; `garbage` is what `odf gc` would collect."""
+
+    name: str
+    data: int = 0
+    blocks: int = 0
+    checkpoints: int = 0
+    caches: int = 0
+    garbage: int = 0
+    other: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.data + self.blocks + self.checkpoints + self.caches + self.garbage + self.other

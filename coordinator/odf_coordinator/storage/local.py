@@ -13,6 +13,8 @@ from typing import Self
 import pyarrow as pa
 
 from odf_coordinator.errors import NotFound, RefConflict, StorageError
+from odf_coordinator.model.report import Leftover
+from odf_coordinator.model.timeline import Instant
 
 _STAGED = ".tmp-"
 _LOCK = ".lock"
@@ -50,6 +52,12 @@ class LocalStore:
             path = self._path(key)
             return path.stat().st_size if path.is_file() else None
 
+    def modified(self, key: str) -> Instant | None:
+        """See ports.Store."""
+        with _told(key):
+            path = self._path(key)
+            return written(path) if path.is_file() else None
+
     def list(self, prefix: str) -> list[str]:
         """See ports.Store."""
         with _told(prefix):
@@ -80,6 +88,20 @@ class LocalStore:
                     raise RefConflict(key, expected=expected, found=found)
                 self.put(key, new)
 
+    def move(self, prefix: str, to: str) -> None:
+        """See ports.Store; one rename of the folder, unless the target is there already."""
+        with _told(prefix):
+            source, target = self._path(prefix), self._path(to)
+            if not source.is_dir():
+                return
+            make_folder(target.parent)
+            if target.exists() and not source.samefile(target):
+                _merge(source, target)
+            else:
+                source.rename(target)
+            for folder in {source.parent, target.parent}:
+                sync_folder(folder)
+
     def at(self, prefix: str) -> Self:
         """See ports.Store."""
         return type(self)(self._path(prefix))
@@ -104,6 +126,90 @@ class FileLocks:
             make_folder(self._root)
         with locked(self._root / name):
             yield
+
+    def held(self) -> list[str]:
+        """See ports.Locks."""
+        with _told("locks"):
+            files = sorted(self._root.iterdir()) if self._root.is_dir() else []
+            return [file.name for file in files if _is_locked(file)]
+
+
+class UnfinishedFiles:
+    """Half-written files of a store, its scratch folder, and folders that hold nothing any more."""
+
+    def __init__(self, root: Path, *, scratch: Path) -> None:
+        self._root, self._scratch = root, scratch
+
+    def find(self, *, before: Instant) -> list[Leftover]:
+        """See ports.Litter."""
+        with _told("tmp"):
+            found = [
+                Leftover(key=self._key(path), size=path.stat().st_size, why="never finished")
+                for path in self._files()
+                if written(path) < before
+            ]
+            found.extend(
+                Leftover(key=self._key(folder), size=0, why="an empty folder")
+                for folder in sorted((self._root / "datasets").glob("*"))
+                if _is_hollow(folder) and written(folder) < before
+            )
+        return found
+
+    def remove(self, leftover: Leftover) -> None:
+        """See ports.Litter."""
+        with _told(leftover.key):
+            path = self._root / leftover.key
+            if _is_hollow(path):
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.is_file():
+                path.unlink(missing_ok=True)
+
+    def _files(self) -> list[Path]:
+        scratch = [path for path in self._scratch.rglob("*") if path.is_file()]
+        staged = [
+            path
+            for folder in ("", "catalog", "keys", "plans", "datasets")
+            for path in (self._root / folder).glob("**/*" if folder else "*")
+            if path.name.startswith(_STAGED) and path.is_file()
+        ]
+        return sorted({*scratch, *staged})
+
+    def _key(self, path: Path) -> str:
+        return path.relative_to(self._root).as_posix()
+
+
+def written(path: Path) -> Instant:
+    """When a file or folder was last changed."""
+    return Instant(path.stat().st_mtime_ns // 1000)
+
+
+def _is_hollow(folder: Path) -> bool:
+    """A folder in which no key is: at most locks and half-written files."""
+    return folder.is_dir() and not any(
+        path.is_file() and not path.name.startswith(".") for path in folder.rglob("*")
+    )
+
+
+def _is_locked(file: Path) -> bool:
+    descriptor = os.open(file, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _merge(source: Path, target: Path) -> None:
+    """Move file by file into a folder that is there, then forget the empty folder."""
+    for path in sorted(source.rglob("*")):
+        if path.is_file() and not path.name.startswith("."):
+            moved = target / path.relative_to(source)
+            make_folder(moved.parent)
+            path.rename(moved)
+            sync_folder(moved.parent)
+    shutil.rmtree(source)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,51 @@
+"""Commands that change or take away what is there: rename, delete."""
+
+import click
+
+from odf_coordinator.cli.context import confirm, dry_run_option, passes_app, yes_option
+from odf_coordinator.errors import Invalid
+from odf_coordinator.model.identity import NAME_RULE, DatasetName, is_dataset_name
+from odf_coordinator.wiring import App
+
+
+@click.command()
+@click.argument("ref")
+@click.argument("name")
+@dry_run_option("Check, rename nothing.")
+@passes_app
+def rename(app: App, ref: str, name: str, dry_run: bool) -> None:
+    """Give the dataset REF another NAME.
+
+    Its identity stays, so what derives from it goes on as before.
+    """
+    if not is_dataset_name(name):
+        raise Invalid(f"'{name}' is not a name for a dataset", hint=NAME_RULE)
+    old = app.workspace.entry(ref).name
+    if dry_run:
+        app.workspace.check_free(DatasetName(name), keep=old)
+        click.echo(f"would rename {old} to {name}")
+        return
+    app.workspace.rename(old, DatasetName(name))
+    click.echo(f"renamed {old} to {name}")
+
+
+@click.command()
+@click.argument("refs", nargs=-1, required=True)
+@click.option("-r", "--recursive", is_flag=True, help="Also what derives from them.")
+@yes_option
+@dry_run_option("Tell what would be deleted.")
+@passes_app
+def delete(app: App, refs: tuple[str, ...], recursive: bool, yes: bool, dry_run: bool) -> None:
+    """Delete the datasets REFS: chain, data and private key. There is no way back.
+
+    Refused while other datasets derive from them (exit code 6), unless with -r.
+    """
+    names = app.deleter.plan(refs, recursive=recursive)
+    if dry_run:
+        for name in names:
+            click.echo(f"would delete {name}")
+        return
+    confirm(f"Delete {', '.join(names)} for ever?", yes=yes)
+    app.deleter.delete(names)
+    for name in names:
+        click.echo(f"deleted {name}")

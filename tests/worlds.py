@@ -19,11 +19,12 @@ from odf_coordinator.flows.fsck import StoreChecker
 from odf_coordinator.flows.pull import Puller
 from odf_coordinator.flows.pull_derivative import DerivativePuller
 from odf_coordinator.flows.pull_root import RootPuller
+from odf_coordinator.flows.reset import Resetter
 from odf_coordinator.flows.verify import Verifier
 from odf_coordinator.ingest.source import FileSource
 from odf_coordinator.model.event import Event
 from odf_coordinator.model.identity import BlockHash, DatasetName
-from odf_coordinator.model.report import Checked, NotPulled, Pulled, Verified
+from odf_coordinator.model.report import Checked, NotPulled, Pulled, Reset, Verified
 from odf_coordinator.model.timeline import Instant
 from odf_coordinator.ports import Store
 from odf_coordinator.rules.signing import PrivateKey
@@ -202,6 +203,13 @@ class World:
         names = deleter.plan(refs, recursive=recursive)
         deleter.delete(names)
         return names
+
+    def reset(self, ref: str, block: str) -> Reset:
+        """Move a dataset back."""
+        resetter = Resetter(workspace=self.workspace)
+        planned = resetter.plan(ref, block)
+        resetter.reset(planned)
+        return planned
 
     def collector(self) -> Collector:
         """What collects garbage, of the store alone."""

@@ -135,7 +135,7 @@ class Dataset:
         if part is not None:
             self._store.put(f"data/{part.slice.physical_hash}", part.file)
         sealed = self._put_block(block, key)
-        self._move_head(state, sealed.hash)
+        self.move_head(state.head if state else None, sealed.hash)
         return sealed
 
     def commit_events(
@@ -150,7 +150,7 @@ class Dataset:
             block = chain.next_block(after, event, now=now)
             chain.check_append(after, block)
             after = chain.advance(after, self._put_block(block, key))
-        self._move_head(state, after.head)
+        self.move_head(state.head, after.head)
         return after
 
     def _put_block(self, block: MetadataBlock, key: signing.PrivateKey) -> SealedBlock:
@@ -163,8 +163,9 @@ class Dataset:
         self._store.put(f"blocks/{sealed.hash}", file)
         return sealed
 
-    def _move_head(self, state: DatasetState | None, new: BlockHash) -> None:
-        before = state.head.encode() if state else None
+    def move_head(self, expected: BlockHash | None, new: BlockHash) -> None:
+        """Let a block be the last one, of those that are stored. Raises RefConflict."""
+        before = None if expected is None else expected.encode()
         self._store.swap(_HEAD, expected=before, new=new.encode())
 
     def rows(self, slice_: DataSlice) -> pa.Table:

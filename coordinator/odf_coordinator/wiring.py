@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from odf_coordinator.flows.edit import Editor
     from odf_coordinator.flows.fsck import StoreChecker
     from odf_coordinator.flows.pull import Puller
+    from odf_coordinator.flows.reset import Resetter
+    from odf_coordinator.flows.usage import UsageReader
     from odf_coordinator.flows.verify import Verifier
 
 _FOLDER = ".odf"
@@ -187,6 +189,20 @@ class App:
         from odf_coordinator.flows.delete import Deleter
 
         return Deleter(workspace=self.workspace)
+
+    @cached_property
+    def resetter(self) -> "Resetter":
+        """Moves heads back."""
+        from odf_coordinator.flows.reset import Resetter
+
+        return Resetter(workspace=self.workspace)
+
+    @cached_property
+    def usage(self) -> "UsageReader":
+        """Adds up bytes."""
+        from odf_coordinator.flows.usage import UsageReader
+
+        return UsageReader(workspace=self.workspace, collector=self.collector, clock=self.clock)
 
     @cached_property
     def collector(self) -> "Collector":

@@ -72,6 +72,13 @@ def _rename(world: World) -> None:
         world.rename(ROOT, "org.example.renamed")
 
 
+def _reset(world: World) -> None:
+    """Take back the root's last block, which the copy has not consumed."""
+    blocks = world.dataset(ROOT).blocks()
+    if len(blocks) == 6:
+        world.reset(ROOT, blocks[-2].hash)
+
+
 def _delete(world: World, name: str) -> None:
     if name in world.heads():
         world.delete(name, recursive=True)
@@ -130,6 +137,7 @@ CHANGES = {
     "delete with dependents": Flow(
         given=_all_pulled_and_more, run=lambda world: _delete(world, ROOT), writes=4 + 18
     ),
+    "reset": Flow(given=_all_pulled_and_more, run=_reset, writes=1),
     "collect": Flow(given=_litter, run=_collect, writes=5),
 }
 STORES: dict[str, Callable[[Path], Store]] = {
@@ -151,13 +159,15 @@ def _cut(world: World, fuse: Fuse) -> Iterator[None]:
         world.store = below
 
 
-def _uncut(flow: Flow, folder: Path) -> dict[str, bytes]:
+def _uncut(flow: Flow, folder: Path, *, collected: bool = False) -> dict[str, bytes]:
     world = World(folder=folder)
     flow.given(world)
     fuse = Fuse()
     with _cut(world, fuse):
         flow.run(world)
     assert fuse.writes == flow.writes
+    if collected:
+        _collect(world)
     return world.content()
 
 
@@ -205,7 +215,7 @@ def test_after_any_cut_of_a_change_it_is_done_or_not_and_the_next_run_does_it(
     name: str, store: str, tmp_path: Path
 ) -> None:
     flow = CHANGES[name]
-    uncut = _uncut(flow, tmp_path / "uncut")
+    uncut = _uncut(flow, tmp_path / "uncut", collected=True)
     for at in range(1, flow.writes + 1):
         for after in _BEFORE_OR_AFTER:
             folder = tmp_path / f"{at}-{after}"

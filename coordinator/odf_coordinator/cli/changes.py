@@ -1,10 +1,10 @@
-"""Commands that change or take away what is there: rename, delete."""
+"""Commands that change or take away what is there: rename, delete, reset."""
 
 import click
 
 from odf_coordinator.cli.context import confirm, dry_run_option, passes_app, yes_option
 from odf_coordinator.errors import Invalid
-from odf_coordinator.model.identity import NAME_RULE, DatasetName, is_dataset_name
+from odf_coordinator.model.identity import NAME_RULE, DatasetName, is_dataset_name, short
 from odf_coordinator.wiring import App
 
 
@@ -49,3 +49,31 @@ def delete(app: App, refs: tuple[str, ...], recursive: bool, yes: bool, dry_run:
     app.deleter.delete(names)
     for name in names:
         click.echo(f"deleted {name}")
+
+
+@click.command()
+@click.argument("ref")
+@click.option("--to", "block", metavar="BLOCK", required=True, help="The block to go back to.")
+@yes_option
+@dry_run_option("Tell what would go.")
+@passes_app
+def reset(app: App, ref: str, block: str, yes: bool, dry_run: bool) -> None:
+    """Move the dataset REF back to an earlier BLOCK (a hash or its first digits).
+
+    Later blocks and their rows go. Refused where other datasets consumed them (exit code 6).
+    """
+    planned = app.resetter.plan(ref, block)
+    gone = f"{_count(planned.blocks, 'block')} and {_count(planned.rows, 'row')}"
+    if not planned.blocks:
+        click.echo(f"{planned.name} is at block {short(planned.after)} already")
+        return
+    if dry_run:
+        click.echo(f"would reset {planned.name} to block {short(planned.after)}: {gone} would go")
+        return
+    confirm(f"Reset {planned.name} to block {short(planned.after)}? {gone} go.", yes=yes)
+    app.resetter.reset(planned)
+    click.echo(f"reset {planned.name} to block {short(planned.after)}: {gone} went")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -9,6 +9,7 @@ import click
 from odf_coordinator.cli import output as printing
 from odf_coordinator.cli.context import dry_run_option, format_option, passes_app
 from odf_coordinator.errors import IntegrityError
+from odf_coordinator.flows import usage
 from odf_coordinator.model.report import Checked, Finding, Leftover
 from odf_coordinator.wiring import App
 
@@ -16,6 +17,7 @@ _FORMATS = ("table", "json", "yaml", "csv", "tsv")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _SPAN = re.compile(r"(\d+)\s*([smhdw])")
 _STEP = 1000
+_SIZES = ("data", "blocks", "checkpoints", "caches", "garbage", "other", "total")
 
 
 class Span(click.ParamType[int]):
@@ -121,6 +123,25 @@ def gc(app: App, dry_run: bool, age: int) -> None:
     app.listener.clear()
     verb = "would be removed" if dry_run else "removed"
     click.echo(f"{_count(count, 'file')}, {_shown(size)} {verb}")
+
+
+@click.command()
+@click.argument("refs", nargs=-1)
+@format_option(*_FORMATS)
+@passes_app
+def du(app: App, refs: tuple[str, ...], output: str | None) -> None:
+    """Tell how many bytes the datasets REFS take (default: all, and the workspace itself)."""
+    names = [app.workspace.entry(ref).name for ref in refs] if refs else app.workspace.names()
+    usages = app.usage.of_datasets(names)
+    if not refs:
+        usages.append(app.usage.of_workspace())
+    usages.append(usage.total(usages))
+    rows = [
+        {"name": each.name} | {column: getattr(each, column) for column in _SIZES}
+        for each in usages
+    ]
+    chosen = output or printing.default_format(is_terminal=sys.stdout.isatty())
+    printing.write_rows(rows, ("name", *_SIZES), chosen, sys.stdout, numeric=_SIZES)
 
 
 def _collected(leftover: Leftover, *, dry_run: bool) -> str:

@@ -90,3 +90,14 @@ class Usage:
     def total(self) -> int:
         """All of it."""
         return self.data + self.blocks + self.checkpoints + self.caches + self.garbage + self.other
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reset:
+    """A head that moves back, and how much goes with that."""
+
+    name: DatasetName
+    before: BlockHash
+    after: BlockHash
+    blocks: int
+    rows: int

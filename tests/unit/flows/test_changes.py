@@ -1,10 +1,11 @@
-"""Renaming and deleting: names, dependents, what is left."""
+"""Renaming, deleting, moving back: names, dependents, what is left."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from odf_coordinator.errors import ConflictError, NotFound
-from odf_coordinator.model.identity import DatasetName
+from odf_coordinator.errors import ConflictError, EngineLost, Invalid, NotFound
+from odf_coordinator.model.identity import DatasetName, short
 
 from tests.worlds import COPY, OTHER, ROOT, World, copy_text, root_text
 
@@ -90,3 +91,67 @@ def test_nothing_is_deleted_when_one_is_unknown(world: World) -> None:
     with pytest.raises(NotFound):
         world.delete(COPY, "org.example.none")
     assert sorted(world.heads()) == [COPY, ROOT]
+
+
+def _longer(world: World) -> list[str]:
+    """The root with one more block, which the copy has not consumed; gives the hashes."""
+    world.write("2.csv", (2, "B", 2), (3, "C", 3))
+    world.pull(ROOT)
+    return [sealed.hash for sealed in world.dataset(ROOT).blocks()]
+
+
+def test_a_head_moves_back_and_the_next_pull_goes_on_from_there(world: World) -> None:
+    blocks = _longer(world)
+    planned = world.reset(ROOT, blocks[-2])
+    assert (planned.blocks, planned.rows) == (1, 2)
+    assert world.heads()[ROOT] == blocks[-2]
+    assert len(world.collect()) == 2
+    world.pull(ROOT, COPY)
+    assert world.heads()[ROOT] == blocks[-1]
+    assert world.verify(COPY).findings == ()
+
+
+@pytest.mark.parametrize("spell", [lambda h: h[:12], lambda h: h[4:10].upper(), short, str])
+def test_a_block_may_be_named_by_its_first_digits(
+    spell: Callable[[str], str], world: World
+) -> None:
+    blocks = _longer(world)
+    assert world.reset(ROOT, spell(blocks[-2])).after == blocks[-2]
+
+
+@pytest.mark.parametrize(
+    ("block", "error"),
+    [("16", Invalid), ("1620", Invalid), ("abc", Invalid), ("f" * 64, NotFound), ("..", Invalid)],
+)
+def test_a_block_that_is_not_meant_is_refused(
+    block: str, error: type[Exception], world: World
+) -> None:
+    with pytest.raises(error):
+        world.reset(ROOT, block)
+
+
+def test_what_others_consumed_does_not_go(world: World) -> None:
+    before, blocks = world.content(), world.dataset(ROOT).blocks()
+    with pytest.raises(ConflictError, match=f"{COPY} consumed"):
+        world.reset(ROOT, blocks[2].hash)
+    assert world.content() == before
+    world.reset(COPY, world.dataset(COPY).blocks()[2].hash)
+    world.reset(ROOT, blocks[2].hash)
+    world.pull(ROOT, COPY)
+    assert world.verify(COPY).findings == ()
+
+
+def test_what_a_step_under_way_consumes_does_not_go(world: World) -> None:
+    blocks = _longer(world)
+    world.engine.mishap = EngineLost("gone")
+    with pytest.raises(EngineLost):
+        world.pull(COPY)
+    with pytest.raises(ConflictError, match=f"{COPY} consumed"):
+        world.reset(ROOT, blocks[-2])
+
+
+def test_a_dataset_keeps_its_source(world: World) -> None:
+    world.delete(COPY)
+    with pytest.raises(Invalid, match="before the dataset's source"):
+        world.reset(ROOT, world.dataset(ROOT).blocks()[0].hash)
+    assert world.reset(ROOT, world.dataset(ROOT).blocks()[1].hash).blocks == 2

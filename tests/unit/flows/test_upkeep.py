@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from odf_coordinator.flows import usage
+from odf_coordinator.flows.usage import UsageReader
 from odf_coordinator.model.report import Leftover
 from odf_coordinator.model.timeline import Instant
 from odf_coordinator.storage.local import FileLocks, LocalStore, UnfinishedFiles, written
@@ -187,3 +189,16 @@ def test_unfinished_files_and_empty_folders_are_litter(tmp_path: Path) -> None:
     assert litter.find(before=Instant(2**60)) == []
     assert store.get("datasets/a/refs/head") == b"kept"
     assert not (tmp_path / "datasets/b").exists()
+
+
+def test_every_byte_is_counted_once(world: World) -> None:
+    data = len(world.store.get(_part(world)))
+    left = _leave(world)
+    world.store.put(f"datasets/{ROOT}/info/index", b"cache")
+    reader = UsageReader(workspace=world.workspace, collector=world.collector(), clock=world.clock)
+    usages = [*reader.of_datasets([COPY, ROOT]), reader.of_workspace()]
+    copy, root, workspace = usages
+    assert (copy.garbage, root.garbage, workspace.garbage) == (4, 8, 4 * (len(left) - 3))
+    assert (root.caches, copy.caches) == (5, 0)
+    assert root.data == data
+    assert usage.total(usages).total == sum(map(len, world.content().values()))

@@ -69,7 +69,7 @@ DAMAGE: dict[str, tuple[Callable[[World], None], str]] = {
         lambda w: w.store.put(
             f"keys/{_local_id(w, ROOT)}", w.store.get(f"keys/{_local_id(w, COPY)}")
         ),
-        "the key of another dataset",
+        "is the key of did:odf",
     ),
     "a broken key": (lambda w: w.store.put(f"keys/{_local_id(w, ROOT)}", b"?"), "is damaged"),
     "a broken plan": (

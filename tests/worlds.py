@@ -5,6 +5,7 @@ The same calls in two worlds give the same bytes.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -135,13 +136,15 @@ class World:
         """Put a file where the root looks."""
         (self.folder / "in" / name).write_text(rows_text(*rows))
 
-    def add(self, *texts: str, dry_run: bool = False) -> list[NewDataset]:
+    def add(
+        self, *texts: str, dry_run: bool = False, replace: bool = False, first_key: int = 0
+    ) -> list[NewDataset]:
         """Add the datasets of some manifests, the n-th of which is the file `n.yaml`."""
         declared = [
             DeclaredDataset(manifest=manifest.parse(text, f"{number}.yaml"), base=self.folder)
             for number, text in enumerate(texts)
         ]
-        keys = known_keys()
+        keys = islice(known_keys(), first_key, None)
         adder = Adder(
             workspace=self.workspace,
             engines=self.engines,
@@ -149,7 +152,7 @@ class World:
             listener=Quiet(),
             new_key=lambda: next(keys),
         )
-        return adder.add(declared, dry_run=dry_run)
+        return adder.add(declared, dry_run=dry_run, replace=replace)
 
     def edit(
         self, name: str, text: str, *, base: Path | None = None, dry_run: bool = False

@@ -38,6 +38,9 @@ from odf_coordinator.rules.signing import PrivateKey
 _JOURNAL = "adding"
 _CHANGES = "changing"
 _CATALOG = "catalog/"
+_FOLDER = "datasets/"
+_STAGED = "replacing/new/"
+_REPLACED = "replacing/old/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,18 +177,30 @@ class Workspace:
 
     # Adding
 
-    def add(self, new: Sequence[NewDataset], *, now: Instant) -> None:
-        """Add all or none. Raises ConflictError when a name is taken (without regard to case)."""
-        with self.changing():
-            taken = {entry.name.lower(): entry.name for entry in self.entries()}
+    def add(
+        self, new: Sequence[NewDataset], *, now: Instant, replacing: Iterable[DatasetName] = ()
+    ) -> None:
+        """Add all or none, `replacing` those of the same name by datasets of a new identity.
+
+        Raises ConflictError when another name is taken (without regard to case).
+        """
+        replaced = frozenset(replacing)
+        with self.lock_all(replaced), self.changing():
+            taken = {name.lower(): name for name in self.names() if name not in replaced}
             for each in new:
                 if each.name.lower() in taken:
                     raise ConflictError(
                         f"dataset '{taken[each.name.lower()]}' already exists; nothing was added"
                     )
             for each in new:
-                self._check_nothing_is_lost(each.name)
-            entries = [self._prepare(each, now=now) for each in new]
+                if each.name not in replaced:
+                    self._check_nothing_is_lost(each.name)
+            for key in [*self._store.list(_STAGED), *self._store.list(_REPLACED)]:
+                self._store.delete(key)  # of an attempt that was cut off
+            entries = [
+                self._prepare(each, now=now, folder=_STAGED if each.name in replaced else _FOLDER)
+                for each in new
+            ]
             journal = json.dumps([asdict(entry) for entry in entries]).encode()
             self._store.swap(_JOURNAL, expected=None, new=journal)
             self._finish_adding()
@@ -206,14 +221,14 @@ class Workspace:
             " dataset another id; or move that folder away",
         )
 
-    def _prepare(self, new: NewDataset, *, now: Instant) -> Entry:
+    def _prepare(self, new: NewDataset, *, now: Instant, folder: str) -> Entry:
         """Key and chain in place, but not in the catalog: invisible until the journal is in."""
         seed, *rest = new.events
         if not isinstance(seed, Seed):
             raise InternalError("the first event of a dataset is its seed")
         private = new.key.private_bytes_raw().hex().encode()
         self._store.put(_key(seed.dataset_id), private, private=True)
-        store = self._store.at(f"datasets/{new.name}")
+        store = self._store.at(f"{folder}{new.name}")
         store.delete("refs/head")  # of an attempt that was cut off before its journal
         dataset = Dataset(new.name, store)
         sealed = dataset.commit(None, chain.seed_block(seed, now=now), key=new.key)
@@ -238,8 +253,17 @@ class Workspace:
         except (ValueError, TypeError) as error:
             raise self._damaged(_JOURNAL, error) from error
         for entry in entries:
+            self._put_in_place(entry.name)
             self._store.put(f"catalog/{entry.name}", json.dumps(asdict(entry)).encode())
         self._store.delete(_JOURNAL)
+
+    def _put_in_place(self, name: DatasetName) -> None:
+        """Of a dataset that replaces another: the old chain out of the way, the new one in."""
+        if self._store.size(f"{_STAGED}{name}/refs/head") is None:
+            return
+        if self._store.size(f"{_FOLDER}{name}/refs/head") is not None:
+            self._store.move(f"{_FOLDER}{name}", f"{_REPLACED}{name}")
+        self._store.move(f"{_STAGED}{name}", f"{_FOLDER}{name}")
 
     # Renaming and deleting
 

@@ -116,6 +116,12 @@ def _edit(world: World) -> None:
     world.edit(ROOT, text, base=world.folder / "elsewhere")
 
 
+def _replace(world: World) -> None:
+    """Like a person: who sees the new dataset does not replace it again."""
+    if world.heads().keys() == {ROOT, COPY} and world.dataset(COPY).state().next_offset:
+        world.add(root_text(), copy_text(), replace=True, first_key=10)
+
+
 FLOWS = {
     "add": Flow(given=_nothing, run=_add, writes=_ADD),
     "pull a root": Flow(given=_added, run=lambda world: world.pull(ROOT), writes=2 * _INGEST),
@@ -126,6 +132,8 @@ FLOWS = {
         given=_all_pulled_and_more, run=lambda world: world.pull(COPY), writes=_STEP
     ),
     "edit a root": Flow(given=_root_pulled, run=_edit, writes=_EDIT),
+    # Each of two: as when it is added, and two folders that move; then the journal, its two names.
+    "replace": Flow(given=_all_pulled_and_more, run=_replace, writes=_ADD + 2 * 2),
     "the whole way": Flow(given=_nothing, run=_whole, writes=_ADD + 2 * _INGEST + _STEP),
 }
 CHANGES = {

@@ -94,20 +94,28 @@ def new(name: str, kind: str | None, file: Path | None) -> None:
 @click.command()
 @click.argument("manifests", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("-r", "--recursive", is_flag=True, help="All manifests (*.yaml, *.yml) in folders.")
+@click.option(
+    "--replace", is_flag=True, help="Replace datasets of the same id: a new identity, no rows yet."
+)
 @click.option("-n", "--dry-run", is_flag=True, help="Check everything, add nothing.")
 @passes_app
-def add(app: App, manifests: tuple[Path, ...], recursive: bool, dry_run: bool) -> None:
+def add(
+    app: App, manifests: tuple[Path, ...], recursive: bool, replace: bool, dry_run: bool
+) -> None:
     """Add the datasets that MANIFESTS describe: all of them, or none.
 
     The order does not matter. The query of a derivative is checked by the engine that will run it.
     """
     app.workspace  # noqa: B018 no workspace is told before anything else
     declared = _declared(_files(manifests, recursive=recursive))
-    for added in app.adder.add(declared, dry_run=dry_run):
-        verb = "would add" if dry_run else "added"
+    before = {entry.name for entry in app.adder.replaced(declared)}
+    for added in app.adder.add(declared, dry_run=dry_run, replace=replace):
+        verb = "replace" if added.name in before else "add"
         seed = added.events[0]
         kind = seed.dataset_kind.value if isinstance(seed, ev.Seed) else ""
-        click.echo(f"{verb} {added.name} ({kind})")
+        told = f"would {verb}" if dry_run else verb.removesuffix("e") + "ed"
+        note = ", with a new identity" if added.name in before else ""
+        click.echo(f"{told} {added.name} ({kind}){note}")
 
 
 @click.command()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from odf_coordinator.errors import ConflictError, InvalidText, Problem
 from odf_coordinator.flows.declare import DeclaredDataset, Declarer
+from odf_coordinator.flows.dependents import with_dependents
 from odf_coordinator.model.event import DatasetKind, Seed
 from odf_coordinator.model.identity import BlockHash, DatasetName
 from odf_coordinator.model.source import DerivativeSource
@@ -14,7 +15,7 @@ from odf_coordinator.ports import Clock, Engines, Listener
 from odf_coordinator.rules import signing
 from odf_coordinator.rules.chain import DatasetState
 from odf_coordinator.rules.signing import PrivateKey
-from odf_coordinator.workspace import NewDataset, Workspace
+from odf_coordinator.workspace import Entry, NewDataset, Workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +28,19 @@ class Adder:
     listener: Listener
     new_key: Callable[[], PrivateKey]
 
-    def add(self, declared: Sequence[DeclaredDataset], *, dry_run: bool) -> list[NewDataset]:
+    def add(
+        self, declared: Sequence[DeclaredDataset], *, dry_run: bool, replace: bool = False
+    ) -> list[NewDataset]:
         """Check everything, then add all or none; with `dry_run` only check.
 
-        Raises InvalidText with every mistake and its place, ConflictError when a name is taken.
+        With `replace`, datasets of the same name are replaced: they get a new identity. Raises
+        InvalidText with every mistake and its place, ConflictError when a name is taken or a
+        dataset that is not replaced itself derives from one that is.
         """
-        self._check_names(declared)
+        self._check_twice(declared)
+        replaced = self.replaced(declared) if replace else []
+        self._check_taken(declared, replaced)
+        self._check_dependents(replaced)
         known: dict[str, DatasetState] = {}
         prepared: list[NewDataset] = []
         problems: list[Problem] = []
@@ -47,18 +55,36 @@ class Adder:
         if problems:
             raise InvalidText(problems)
         if not dry_run:
-            self.workspace.add(prepared, now=self.clock.now())
+            names = [entry.name for entry in replaced]
+            self.workspace.add(prepared, now=self.clock.now(), replacing=names)
         return prepared
 
-    def _check_names(self, declared: Sequence[DeclaredDataset]) -> None:
-        there = {entry.name.lower() for entry in self.workspace.entries()}
-        seen: set[str] = set()
+    def replaced(self, declared: Sequence[DeclaredDataset]) -> list[Entry]:
+        """The datasets of the workspace that have the names of these."""
+        names = {each.name for each in declared}
+        return [entry for entry in self.workspace.entries() if entry.name in names]
+
+    def _check_taken(self, declared: Sequence[DeclaredDataset], replaced: list[Entry]) -> None:
+        free = {entry.name for entry in replaced}
+        there = {name.lower() for name in self.workspace.names() if name not in free}
         for each in declared:
             if each.name.lower() in there:
                 raise ConflictError(
                     f"dataset '{each.name}' already exists",
-                    hint="give it another id, or work with the one that is there",
+                    hint="give it another id, change it with `odf edit`, or add it with --replace",
                 )
+
+    def _check_dependents(self, replaced: list[Entry]) -> None:
+        left = with_dependents(self.workspace, replaced)[len(replaced) :] if replaced else []
+        if left:
+            raise ConflictError(
+                f"{', '.join(sorted(entry.name for entry in left))} would lose an input",
+                hint="replace or delete what derives from it too",
+            )
+
+    def _check_twice(self, declared: Sequence[DeclaredDataset]) -> None:
+        seen: set[str] = set()
+        for each in declared:
             if each.name.lower() in seen:
                 raise ConflictError(
                     f"dataset '{each.name}' is in two manifests", hint="give one another id"

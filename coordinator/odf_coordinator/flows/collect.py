@@ -61,7 +61,7 @@ class Collector:
         owners = {entry.name: local_id(entry.dataset_id) for entry in self.workspace.entries()}
         stored = [
             each
-            for prefix in ("datasets/", "keys/", "plans/")
+            for prefix in ("datasets/", "keys/", "plans/", "replacing/")
             for each in self.workspace.stored(prefix)
         ]
         return garbage.older(garbage.of_nobody(stored, owners), before=before)

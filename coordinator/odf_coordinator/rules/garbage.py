@@ -59,6 +59,8 @@ def of_nobody(
         owner = rest.partition("/")[0]
         if place == "datasets" and owner not in owners:
             found.append((each, "of no dataset in the catalog"))
+        elif place == "replacing":
+            found.append((each, "of a dataset that was replaced"))
         elif place in ("keys", "plans") and owner not in ids:
             found.append((each, f"{'a key' if place == 'keys' else 'a plan'} of no dataset"))
     return found

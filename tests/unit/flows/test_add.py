@@ -164,3 +164,47 @@ def test_a_damaged_journal_is_told(world: World) -> None:
     world.store.put("adding", b"[{")
     with pytest.raises(IntegrityError, match="adding is damaged"):
         world.workspace.entries()
+
+
+def test_a_replaced_dataset_has_a_new_identity_and_no_rows(tmp_path: Path) -> None:
+    world = World(folder=tmp_path)
+    world.add(root_text(), copy_text())
+    world.write("1.csv", (1, "A", 1))
+    world.pull(ROOT, COPY)
+    before = world.dataset(ROOT).state()
+    world.add(root_text(), copy_text(), replace=True, first_key=10)
+    after = world.dataset(ROOT).state()
+    assert after.dataset_id != before.dataset_id
+    assert after.next_offset == 0
+    world.pull(ROOT, COPY)
+    assert world.dataset(COPY).state().next_offset == 1
+    assert [world.verify(name).findings for name in (ROOT, COPY)] == [(), ()]
+
+
+def test_a_dataset_that_others_derive_from_is_not_replaced_alone(tmp_path: Path) -> None:
+    world = World(folder=tmp_path)
+    world.add(root_text(), copy_text())
+    before = world.content()
+    with pytest.raises(ConflictError, match=f"{COPY} would lose an input"):
+        world.add(root_text(), replace=True, first_key=10)
+    assert world.content() == before
+    world.add(copy_text(), replace=True, first_key=10)
+
+
+def test_a_dry_run_replaces_nothing(tmp_path: Path) -> None:
+    world = World(folder=tmp_path)
+    world.add(root_text())
+    before = world.content()
+    assert len(world.add(root_text(), replace=True, first_key=10, dry_run=True)) == 1
+    assert world.content() == before
+
+
+def test_what_was_replaced_is_garbage(tmp_path: Path) -> None:
+    world = World(folder=tmp_path)
+    world.add(root_text())
+    world.write("1.csv", (1, "A", 1))
+    world.pull(ROOT)
+    world.add(root_text(), replace=True, first_key=10)
+    world.collect(age=-(10**16))
+    assert not [key for key in world.content() if key.startswith("replacing/")]
+    assert not any(checked.damage for checked in world.fsck(ROOT))

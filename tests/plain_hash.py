@@ -1,7 +1,8 @@
 """The logical hash once more, in plain Python, as docs/formats/slice-hash.md tells it.
 
-Shares no code with the product but the types. A value is what JSON could hold: numbers, texts,
-lists, dictionaries; times are whole numbers, a UUID is its 16 bytes, a decimal its unscaled number.
+Nothing of the product and nothing of Arrow is used. A value is what JSON could hold: numbers,
+texts, lists, dictionaries; times are whole numbers, a UUID is its 16 bytes, a decimal its unscaled
+number.
 """
 
 import hashlib
@@ -10,48 +11,65 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pyarrow as pa
-from odf_coordinator.model.schema import Array, ColumnType, Decimal, Simple, Struct, Timestamp
-from odf_coordinator.rules.slices import arrow_type
+from tests.plain_types import Plain, read_type
 
 CHUNK_ROWS = 65_536
 
-Column = tuple[str, str, ColumnType, Sequence[Any]]
-"""Name, type as text, type, values."""
+Column = tuple[str, str, Sequence[Any]]
+"""Name, type as text, values."""
+
+_FORMS = {
+    "BOOLEAN": "<B",
+    "INT": "<i",
+    "BIGINT": "<q",
+    "DATE": "<i",
+    "TIME": "<q",
+    "TIMESTAMP": "<q",
+    "UUID": "16s",
+    "FLOAT": "<f",
+    "DOUBLE": "<d",
+}
 
 
 def plain_hash(rows: int, columns: Sequence[Column]) -> str:
     """The hash of a slice; `columns` are those that take part."""
     content = b"odf:slice-hash:1:slice\0" + struct.pack("<q", rows)
-    content += b"".join(_column(*column) for column in columns)
+    content += b"".join(plain_column(*column) for column in columns)
     return "1620" + hashlib.sha3_256(content).hexdigest()
 
 
-def _column(name: str, text: str, column_type: ColumnType, values: Sequence[Any]) -> bytes:
+def plain_column(name: str, text: str, values: Sequence[Any]) -> bytes:
+    """The digest of a column."""
     content = b"odf:slice-hash:1:column\0" + _counted(name.encode()) + _counted(text.encode())
-    for start in range(0, len(values), CHUNK_ROWS):
-        chunk = _canonical(column_type, values[start : start + CHUNK_ROWS])
-        content += hashlib.sha3_256(b"odf:slice-hash:1:chunk\0" + chunk).digest()
-    return hashlib.sha3_256(content).digest()
+    return hashlib.sha3_256(content + b"".join(plain_chunks(text, values))).digest()
+
+
+def plain_chunks(text: str, values: Sequence[Any]) -> list[bytes]:
+    """The digests of the chunks of a column."""
+    kind = read_type(text)
+    chunks = [values[at : at + CHUNK_ROWS] for at in range(0, len(values), CHUNK_ROWS)]
+    contents = [b"odf:slice-hash:1:chunk\0" + canonical(kind, chunk) for chunk in chunks]
+    return [hashlib.sha3_256(content).digest() for content in contents]
 
 
 def _counted(content: bytes) -> bytes:
     return struct.pack("<q", len(content)) + content
 
 
-def _canonical(column_type: ColumnType, values: Sequence[Any]) -> bytes:
+def canonical(kind: Plain, values: Sequence[Any]) -> bytes:
+    """The canonical form of values."""
     valid = [value for value in values if value is not None]
     head = struct.pack("<q", len(values)) + _bitmap([value is not None for value in values])
-    if isinstance(column_type, Array):
+    if kind.item is not None:
         items = [item for value in valid for item in value]
-        return head + _lengths(valid) + _canonical(column_type.item, items)
-    if isinstance(column_type, Struct):
-        fields = column_type.fields
-        return head + b"".join(_canonical(f.type, [v[f.name] for v in valid]) for f in fields)
-    if column_type is Simple.STRING:
+        return head + _lengths(valid) + canonical(kind.item, items)
+    if kind.fields:
+        fields = kind.fields
+        return head + b"".join(canonical(field, [v[name] for v in valid]) for name, field in fields)
+    if kind.word == "STRING":
         texts = [value.encode() for value in valid]
         return head + _lengths(texts) + b"".join(texts)
-    return head + b"".join(map(_fixed(column_type), valid))
+    return head + b"".join(map(_fixed(kind), valid))
 
 
 def _bitmap(flags: Sequence[bool]) -> bytes:
@@ -63,21 +81,10 @@ def _lengths(values: Sequence[Any]) -> bytes:
     return b"".join(struct.pack("<q", len(value)) for value in values)
 
 
-def _fixed(column_type: ColumnType) -> Callable[[Any], bytes]:
-    if isinstance(column_type, Decimal):
+def _fixed(kind: Plain) -> Callable[[Any], bytes]:
+    if kind.word == "DECIMAL":
         return lambda value: value.to_bytes(16, "little", signed=True)
-    if isinstance(column_type, Timestamp):
-        return lambda value: struct.pack("<q", value)
-    form = {
-        Simple.BOOLEAN: "<B",
-        Simple.INT: "<i",
-        Simple.BIGINT: "<q",
-        Simple.DATE: "<i",
-        Simple.TIME: "<q",
-        Simple.UUID: "16s",
-        Simple.FLOAT: "<f",
-        Simple.DOUBLE: "<d",
-    }[Simple(column_type)]
+    form = _FORMS[kind.word]
     return lambda value: struct.pack(form, one_zero_one_nan(value))
 
 
@@ -86,25 +93,3 @@ def one_zero_one_nan(value: Any) -> Any:
     if not isinstance(value, float):
         return value
     return math.nan if math.isnan(value) else value + 0.0
-
-
-def arrow_array(column_type: ColumnType, values: Sequence[Any]) -> pa.Array:
-    """Plain values in the Arrow type of the column at rest."""
-    return pa.array([_for_arrow(column_type, value) for value in values], arrow_type(column_type))
-
-
-def _for_arrow(column_type: ColumnType, value: Any) -> Any:
-    if value is None:
-        return None
-    if isinstance(column_type, Decimal):
-        return _decimal(value, column_type.scale)
-    if isinstance(column_type, Array):
-        return [_for_arrow(column_type.item, item) for item in value]
-    if isinstance(column_type, Struct):
-        return {f.name: _for_arrow(f.type, value[f.name]) for f in column_type.fields}
-    return value
-
-
-def _decimal(unscaled: int, scale: int) -> Any:
-    number = pa.scalar(unscaled, pa.decimal128(38, 0)).as_py()
-    return type(number)((number.as_tuple().sign, number.as_tuple().digits, -scale))

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from odf_wire.messages import InputShape, Vocabulary
 
 from odf_engine_spark import functions, plans
-from odf_engine_spark.plans import Expression, Node, Part, Plan
+from odf_engine_spark.plans import Clock, Expression, Node, Part, Plan
 from odf_engine_spark.refusal import Refused
 
 STATELESS_HINT = "this engine runs stateless SELECTs: projection, filter, explode and UNION ALL"
@@ -62,7 +62,13 @@ _WHAT = {
 }
 _MAX_NODES = 2000
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
-_TYPED_LITERAL = re.compile(r"\s*[A-Za-z_]+\s*r?['\"](.*)", re.DOTALL)
+_TIMES = ("timestamp", "timestamp_ntz", "date")
+_TIME_LITERAL = re.compile(r"\s*(?:date|timestamp)", re.IGNORECASE)
+_TYPED_LITERAL = re.compile(
+    r"\s*[A-Za-z_]+(?:\s|/\*.*?\*/|--[^\n]*\n)*r?['\"](.*)", re.DOTALL | re.IGNORECASE
+)
+_HOLDS_TIMES = re.compile(r"(?:^|[<,:])timestamp(?:[,>]|$)")
+_HOLDS_TEXTS = re.compile(r"(?:^|[<,:])string(?:[,>]|$)")
 _STARTS_WITH_DATE = re.compile(r"\s*['\"]?\s*([+-]?\d{4,}(-|\D*$)|epoch)", re.IGNORECASE)
 
 
@@ -87,12 +93,19 @@ class Guard:
                 raise _refused(node, "WITH RECURSIVE is")
         for part in plans.parts(plan):
             _check_call(part)
+            _check_literal(part)
         _check_named(plan)
 
     def check_analysed(
-        self, plan: Plan, inputs: Sequence[InputShape], vocabulary: Vocabulary
+        self,
+        plan: Plan,
+        clocks: Sequence[Clock],
+        inputs: Sequence[InputShape],
+        vocabulary: Vocabulary,
     ) -> None:
         """Raises Refused unless every node, expression and output column is allowed."""
+        for clock in clocks:
+            raise _of_the_clock(f"'{clock.text}'", clock.line, clock.column)
         for node in plan:
             _check_node(node, _ANALYSED_NODES)
             for expression in node.expressions:
@@ -109,8 +122,9 @@ class Guard:
                     f"{part.name} gives another result each time", line=part.line,
                     column=part.column, hint="the same input must always give the same output",
                 )  # fmt: skip
-            if part.type in ("timestamp", "date"):
-                _check_time(expression, index)
+            _check_literal(part)
+            if part.kind == "Cast" and _HOLDS_TIMES.search(part.type or ""):
+                _check_cast(part, next(plans.children_of(expression, index)))
 
 
 def _check_node(node: Node, allowed: Collection[str]) -> None:
@@ -182,29 +196,30 @@ def _check_named(plan: Plan) -> None:
                 )  # fmt: skip
 
 
-def _check_time(expression: Expression, index: int) -> None:
-    """A text without a date would become a time of today, and 'now' the time of the parser."""
-    part = expression[index]
-    text = part.text
-    if part.kind == "Literal" and text:
-        typed = _TYPED_LITERAL.match(text)
-        if typed is None or _STARTS_WITH_DATE.match(typed.group(1)):
-            return
-    elif part.kind == "Cast" and part.type == "timestamp":
-        child = next(plans.children_of(expression, index))
-        constant = child.kind == "Literal" and _STARTS_WITH_DATE.match(child.text or "")
-        if child.type != "string" or constant:
-            return
+def _check_literal(part: Part) -> None:
+    """Spark puts the clock's time in the place of TIMESTAMP 'now', and of one without a date."""
+    if part.kind != "Literal" or part.type not in _TIMES:
+        return
+    text = part.text or ""
+    typed = _TYPED_LITERAL.match(text)
+    dated = typed is not None and _STARTS_WITH_DATE.match(typed.group(1))
+    if not dated and (not text or typed is not None or _TIME_LITERAL.match(text)):
+        raise _of_the_clock(text or "this time", part.line, part.column)
+
+
+def _of_the_clock(what: str, line: int, column: int) -> Refused:
+    return Refused(f"{what} depends on the clock", line=line, column=column, hint=CLOCK_HINT)
+
+
+def _check_cast(part: Part, child: Part) -> None:
+    """A text without a date would become a time of today, whatever it is inside of."""
+    constant = child.kind == "Literal" and _STARTS_WITH_DATE.match(child.text or "")
+    if _HOLDS_TEXTS.search(child.type or "") and not constant:
         raise Refused(
             "a text is read as a time without a format", line=part.line, column=part.column,
             hint="to_timestamp(text, 'yyyy-MM-dd HH:mm:ss'): without a format, a text that has no"
             " date would be a time of today",
         )  # fmt: skip
-    else:
-        return
-    raise Refused(
-        f"{text} depends on the clock", line=part.line, column=part.column, hint=CLOCK_HINT
-    )
 
 
 def _check_system_time(plan: Plan, inputs: Sequence[InputShape]) -> None:

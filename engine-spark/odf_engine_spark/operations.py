@@ -135,8 +135,10 @@ class Operations:
         query = self._session.query(sql)
         parsed = _answer(query.parse(), sql)
         self._guard.check_parsed(plans.from_report(parsed["plan"]), [i.alias for i in inputs])
-        plan = plans.from_report(_answer(query.analyse(), sql)["plan"])
-        self._guard.check_analysed(plan, inputs, vocabulary)
+        analysed = _answer(query.analyse(), sql)
+        plan = plans.from_report(analysed["plan"])
+        clocks = [plans.Clock(**each) for each in analysed["clocks"]]
+        self._guard.check_analysed(plan, clocks, inputs, vocabulary)
         found = analysis.analyse(plan, inputs, vocabulary)
         try:
             columns = tables.output_columns(plan[0].output)

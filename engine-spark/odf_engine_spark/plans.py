@@ -79,6 +79,15 @@ def from_report(report: list[dict[str, Any]]) -> Plan:
     return tuple(_node(each) for each in report)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """A constant text that the query turns into the present; (0, 0) where its place is unknown."""
+
+    text: str
+    line: int = 0
+    column: int = 0
+
+
 def parts(plan: Plan) -> Iterator[Part]:
     """Every part of every expression of a plan."""
     for node in plan:

@@ -43,6 +43,8 @@ SETTINGS = (
     _set("spark.sql.timeType.enabled", "true", "TIME is a type of the spec"),
     _set("spark.sql.timestampType", "TIMESTAMP_LTZ", "TIMESTAMP is an instant"),
     _set("spark.sql.legacy.timeParserPolicy", "CORRECTED", "one parser of dates"),
+    _set("spark.sql.variable.substitute", "false", "${...} is text, not a setting or a property of"
+         " this run; what the guard sees is what was written"),
     # What exists for a query.
     _set("spark.sql.catalog.odf", "odf.ArrowCatalog", "its tables are the declared inputs"),
     _set("spark.sql.defaultCatalog", "odf", "a plain name can only be an input"),

@@ -20,7 +20,6 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.UnresolvedWith;
 import org.apache.spark.sql.catalyst.trees.Origin;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -49,7 +48,7 @@ final class PlanReport {
     ObjectNode node = nodes.addObject();
     int index = nodes.size() - 1;
     node.put("class", plan.getClass().getName());
-    putOrigin(node, plan);
+    putOrigin(node, plan.origin());
     putRelation(node, plan);
     ArrayNode output = node.putArray("output");
     if (ask(plan::resolved, false))
@@ -75,7 +74,7 @@ final class PlanReport {
     part.put("name", e instanceof UnresolvedFunction f ? functionName(f) : e.prettyName());
     part.put("depth", depth);
     part.put("deterministic", ask(e::deterministic, true));
-    putOrigin(part, e);
+    putOrigin(part, e.origin());
     boolean resolved = ask(e::resolved, false);
     if (resolved) part.put("type", ask(() -> e.dataType().catalogString(), null));
     if (e instanceof NamedExpression named && resolved) {
@@ -93,13 +92,20 @@ final class PlanReport {
     }
   }
 
-  /** The literal as its author wrote it: Spark replaces TIMESTAMP 'now' while it parses. */
+  /**
+   * The literal as its author wrote it: Spark replaces TIMESTAMP 'now' while it parses.
+   *
+   * <p>Spark counts code points. Empty when the place is not inside the text.
+   */
   private static String sourceText(Expression literal) {
     Origin origin = literal.origin();
     if (origin.sqlText().isEmpty() || origin.startIndex().isEmpty() || origin.stopIndex().isEmpty())
       return literal.toString();
+    int[] points = origin.sqlText().get().codePoints().toArray();
     int start = (Integer) origin.startIndex().get();
-    return origin.sqlText().get().substring(start, (Integer) origin.stopIndex().get() + 1);
+    int end = (Integer) origin.stopIndex().get() + 1;
+    boolean inside = 0 <= start && start <= end && end <= points.length;
+    return inside ? new String(points, start, end - start) : "";
   }
 
   private static String functionName(UnresolvedFunction function) {
@@ -146,10 +152,10 @@ final class PlanReport {
     return attribute.resolved() ? attribute.dataType().json() : "null";
   }
 
-  private static void putOrigin(ObjectNode node, TreeNode<?> tree) {
-    if (tree.origin().line().isDefined()) node.put("line", (Integer) tree.origin().line().get());
-    if (tree.origin().startPosition().isDefined())
-      node.put("column", (Integer) tree.origin().startPosition().get() + 1);
+  static void putOrigin(ObjectNode node, Origin origin) {
+    if (origin.line().isDefined()) node.put("line", (Integer) origin.line().get());
+    if (origin.startPosition().isDefined())
+      node.put("column", (Integer) origin.startPosition().get() + 1);
   }
 
   private static <T> List<T> list(scala.collection.Seq<T> seq) {

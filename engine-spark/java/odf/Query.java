@@ -28,8 +28,10 @@ public final class Query {
     void into(ObjectNode answer) throws Exception;
   }
 
-  private static String answer(Step step) {
+  /** Runs a step with this session's settings: the parser asks for those of the thread. */
+  private String answer(Step step) {
     ObjectNode answer = Engine.JSON.createObjectNode();
+    SparkSession.setActiveSession(session);
     try {
       step.into(answer);
     } catch (Throwable failure) {
@@ -48,12 +50,17 @@ public final class Query {
         });
   }
 
-  /** {"plan": report} or {"error": failure}. Call only after the parsed plan was accepted. */
+  /**
+   * {"plan": report, "clocks": texts that mean the present} or {"error": failure}. Call only after
+   * the parsed plan was accepted.
+   */
   public String analyse() {
     return answer(
         answer -> {
           rows = Dataset.ofRows(session, plan);
-          answer.set("plan", PlanReport.of(rows.queryExecution().analyzed()));
+          LogicalPlan analysed = rows.queryExecution().analyzed();
+          answer.set("plan", PlanReport.of(analysed));
+          answer.set("clocks", Clocks.in(analysed));
         });
   }
 

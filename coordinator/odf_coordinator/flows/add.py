@@ -44,11 +44,16 @@ class Adder:
         known: dict[str, DatasetState] = {}
         prepared: list[NewDataset] = []
         problems: list[Problem] = []
+        failed: set[str] = set()
         for each in _sorted(declared):
+            if failed.intersection(_inputs(each)):
+                failed.add(each.name)  # what is wrong with its input is told
+                continue
             try:
                 new, state = self._prepare(each, known)
             except InvalidText as error:
                 problems.extend(error.problems)
+                failed.add(each.name)
                 continue
             prepared.append(new)
             known[each.name] = state
@@ -120,22 +125,23 @@ def _sorted(declared: Sequence[DeclaredDataset]) -> list[DeclaredDataset]:
     by_name = {each.name: each for each in declared}
     graph = graphlib.TopologicalSorter[DatasetName]()
     for each in declared:
-        source = each.manifest.snapshot.source
-        inputs = source.inputs if isinstance(source, DerivativeSource) else ()
-        graph.add(each.name, *(i.id.dataset for i in inputs if str(i.id) in by_name))
+        graph.add(each.name, *(DatasetName(i) for i in _inputs(each) if i in by_name))
     try:
         return [by_name[name] for name in graph.static_order()]
     except graphlib.CycleError as error:
         raise InvalidText([_circle(by_name, error.args[1])]) from error
 
 
+def _inputs(declared: DeclaredDataset) -> list[str]:
+    source = declared.manifest.snapshot.source
+    return [str(each.id) for each in source.inputs] if isinstance(source, DerivativeSource) else []
+
+
 def _circle(by_name: dict[DatasetName, DeclaredDataset], names: list[DatasetName]) -> Problem:
     """The circle, told at one of the inputs that close it."""
     first, second = names[1], names[0]  # each is an input of the next
     manifest = by_name[first].manifest
-    source = manifest.snapshot.source
-    inputs = source.inputs if isinstance(source, DerivativeSource) else ()
-    number = next(n for n, each in enumerate(inputs) if str(each.id) == second)
+    number = _inputs(by_name[first]).index(second)
     if first == second:
         return manifest.input_problem(number, f"{first} cannot be an input of itself")
     path = " <- ".join(reversed(names))

@@ -208,3 +208,11 @@ def test_what_was_replaced_is_garbage(tmp_path: Path) -> None:
     world.collect(age=-(10**16))
     assert not [key for key in world.content() if key.startswith("replacing/")]
     assert not any(checked.damage for checked in world.fsck(ROOT))
+
+
+def test_what_derives_from_a_mistake_is_not_told_as_one(tmp_path: Path) -> None:
+    world = World(folder=tmp_path)
+    with pytest.raises(InvalidText) as caught:
+        world.add(copy_text("c", "b"), copy_text("b", ROOT, query=REFUSED), root_text())
+    (problem,) = caught.value.problems
+    assert problem.file == "1.yaml"

@@ -39,6 +39,7 @@ demo: setup ## The whole story on a small file: ingest, derive in the container,
 	@bash examples/demo.sh
 
 test: setup setup-engine check ## All checks and all test suites that this machine can run
+	$(call ensure,strace,strace)
 	@if docker info >/dev/null 2>&1; then $(MAKE) --no-print-directory engine-image; fi
 	$(BIN)/pytest
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.syscalls import without_strace
+
 REPOSITORY = Path(__file__).parent.parent
 
 
@@ -28,9 +30,9 @@ def _without_spark() -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what the machine cannot run; ODF_REQUIRE=docker,spark makes such a skip a failure."""
+    """Skip what the machine cannot run; ODF_REQUIRE=docker,spark,strace makes a skip a failure."""
     required = {name for name in os.environ.get("ODF_REQUIRE", "").split(",") if name}
-    checks = {"docker": _without_docker, "spark": _without_spark}
+    checks = {"docker": _without_docker, "spark": _without_spark, "strace": without_strace}
     needed = {name for item in items for name in checks if item.get_closest_marker(name)}
     missing = {name: reason for name in needed if (reason := checks[name]())}
     for name, reason in missing.items():

@@ -4,6 +4,7 @@ Exit codes are stable: 1 failed, 3 not found, 4 invalid manifest, data or query,
 failed, 6 conflict, 7 engine failed, 8 remote or network, 9 sandbox unavailable.
 """
 
+import errno
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -136,6 +137,26 @@ class SandboxUnavailable(OdfError):
 
 class StorageError(OdfError):
     """The disk or the store refused a read or a write."""
+
+    @classmethod
+    def told_by(cls, error: OSError, *, subject: str = "") -> "StorageError":
+        """What the operating system said, about which file, and what a person can do about it."""
+        reason = error.strerror or str(error)
+        where = f" ({error.filename})" if error.filename else ""
+        message = f"{subject}: {reason}{where}" if subject else f"{reason}{where}"
+        return cls(message, hint=_REMEDIES.get(error.errno or 0, ""))
+
+
+_REMEDIES = {
+    errno.ENOSPC: "free some space and run the same command again",
+    errno.EDQUOT: "free some space and run the same command again",
+    errno.EROFS: "the disk is mounted read-only: a workspace there can be read, not changed",
+    errno.EACCES: "the file's permissions do not let you: ask its owner",
+    errno.EPERM: "the file's permissions do not let you: ask its owner",
+    errno.EMFILE: "too many files are open: raise the limit with `ulimit -n` and try again",
+    errno.ENFILE: "too many files are open on this machine: try again later",
+    errno.EIO: "the disk may be failing: look at the system's log, then try again",
+}
 
 
 class InternalError(OdfError):

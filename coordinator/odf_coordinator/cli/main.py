@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from odf_coordinator.cli.explain import explain, tell
-from odf_coordinator.errors import OdfError
+from odf_coordinator.errors import OdfError, StorageError
 
 _INTERRUPTED = 130
 
@@ -91,6 +91,7 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command line; gives the exit code. Errors are told on stderr."""
+    trace = "-v" in arguments or "--verbose" in arguments
     try:
         return _invoke(arguments)
     except (click.exceptions.Abort, KeyboardInterrupt):
@@ -102,7 +103,9 @@ def run(arguments: list[str]) -> int:
         error.show()
         return error.exit_code
     except OdfError as error:
-        return explain(error, trace="-v" in arguments or "--verbose" in arguments)
+        return explain(error, trace=trace)
+    except OSError as error:  # what no layer below could say better
+        return explain(StorageError.told_by(error), trace=trace)
 
 
 def _invoke(arguments: list[str]) -> int:

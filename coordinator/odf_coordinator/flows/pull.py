@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from odf_coordinator.dataset import Dataset
-from odf_coordinator.errors import IntegrityError, NotFound, OdfError
+from odf_coordinator.errors import IntegrityError, NotFound, OdfError, StorageError
 from odf_coordinator.flows.pull_derivative import DerivativePuller
 from odf_coordinator.flows.pull_root import RootPuller
 from odf_coordinator.model.event import DatasetKind
@@ -52,9 +52,10 @@ class Puller:
             before = dataset.state()
             puller = self.roots if before.kind is DatasetKind.ROOT else self.derivatives
             return puller.pull(dataset)
-        except OdfError as error:
+        except (OdfError, OSError) as error:
+            told = StorageError.told_by(error) if isinstance(error, OSError) else error
             blocks, rows = _progress(dataset, before)
-            return NotPulled(name=name, error=error, waits_for=None, blocks=blocks, rows=rows)
+            return NotPulled(name=name, error=told, waits_for=None, blocks=blocks, rows=rows)
 
 
 def _progress(dataset: Dataset, before: DatasetState | None) -> tuple[int, int]:

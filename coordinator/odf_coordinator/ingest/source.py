@@ -1,6 +1,6 @@
 """Files on this machine as external sources."""
 
-import glob
+import fnmatch
 import os
 import re
 import stat
@@ -133,9 +133,45 @@ def _split(path: str) -> tuple[PurePosixPath, str]:
     return PurePosixPath(*parts[:fixed]), "/".join(parts[fixed:])
 
 
-def _matches(folder: Path, pattern: str) -> list[str]:
-    names = set(glob.glob(pattern, root_dir=folder, recursive=True))  # noqa: PTH207
-    return [name for name in names if (folder / name).is_file()]
+def _matches(folder: Path, pattern: str) -> set[str]:
+    """The files below a folder that match; unlike `glob`, a folder that cannot be listed is no
+    empty one: it raises StorageError."""
+    try:
+        found = set(_walk(folder, tuple(pattern.split("/"))))
+    except OSError as error:
+        raise StorageError.told_by(error, subject=pattern) from error
+    return {path.relative_to(folder).as_posix() for path in found}
+
+
+def _walk(folder: Path, parts: tuple[str, ...]) -> Iterator[Path]:
+    head, rest = parts[0], parts[1:]
+    if head == "**":
+        yield from _walk(folder, rest or ("*",))
+        for path in _listed(folder, "*"):
+            if path.is_dir():
+                yield from _walk(path, parts)
+        return
+    for path in _listed(folder, head):
+        if rest and path.is_dir():
+            yield from _walk(path, rest)
+        elif not rest and path.is_file():
+            yield path
+
+
+def _listed(folder: Path, pattern: str) -> list[Path]:
+    """What a folder holds that matches; hidden names only where the pattern asks for them."""
+    if not _MAGIC.search(pattern):
+        return [folder / pattern]
+    try:
+        names = os.listdir(folder)  # noqa: PTH208
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    hidden = pattern.startswith(".")
+    return [
+        folder / name
+        for name in names
+        if fnmatch.fnmatchcase(name, pattern) and (hidden or not name.startswith("."))
+    ]
 
 
 def _content(path: Path, name: str) -> bytes:

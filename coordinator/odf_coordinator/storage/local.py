@@ -62,11 +62,7 @@ class LocalStore:
         """See ports.Store."""
         with _told(prefix):
             folder = self._path(prefix.removesuffix("/")) if prefix else self._root
-            found = [
-                path.relative_to(self._root).as_posix()
-                for path in folder.rglob("*")
-                if path.is_file() and not path.name.startswith(".")
-            ]
+            found = [path.relative_to(self._root).as_posix() for path in _files_below(folder)]
         return sorted(found)
 
     def delete(self, key: str) -> None:
@@ -122,9 +118,10 @@ class FileLocks:
     @contextlib.contextmanager
     def hold(self, name: str) -> Iterator[None]:
         """See ports.Locks."""
-        with _told(name):
-            make_folder(self._root)
-        with locked(self._root / name):
+        with contextlib.ExitStack() as held:
+            with _told(f"lock {name}"):
+                make_folder(self._root)
+                held.enter_context(locked(self._root / name))
             yield
 
     def held(self) -> list[str]:
@@ -232,6 +229,19 @@ def make_folder(path: Path) -> None:
     sync_folder(path.parent)
 
 
+def _files_below(folder: Path) -> Iterator[Path]:
+    """All files but ours; a folder that cannot be listed raises, it does not count as empty."""
+    try:
+        listed = list(os.scandir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry in listed:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _files_below(Path(entry.path))
+        elif entry.is_file() and not entry.name.startswith("."):
+            yield Path(entry.path)
+
+
 def sync_folder(path: Path) -> None:
     """Make the names in a folder survive a power cut."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -280,5 +290,4 @@ def _told(key: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise NotFound(f"no {key} ({error.filename})") from error
     except OSError as error:
-        hint = "free some space and try again" if error.errno == errno.ENOSPC else ""
-        raise StorageError(f"{key}: {error.strerror} ({error.filename})", hint=hint) from error
+        raise StorageError.told_by(error, subject=key) from error

@@ -100,6 +100,16 @@ def test_a_path_that_no_system_takes_is_told(tmp_path: Path) -> None:
         _poll(tmp_path, FetchUrl(url="n" * 999))
 
 
+@pytest.mark.parametrize("pattern", ["loop/*.csv", "**/*.csv"])
+def test_a_folder_that_cannot_be_listed_is_not_an_empty_one(tmp_path: Path, pattern: str) -> None:
+    _write(tmp_path, "n.csv")
+    base = tmp_path / "base"
+    base.symlink_to("base")
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(StorageError, match="Too many levels"):
+        _poll(tmp_path if pattern.startswith("loop") else base, FetchFilesGlob(path=pattern))
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_that_may_not_be_read_is_told(tmp_path: Path) -> None:
     _write(tmp_path, "n.csv")

@@ -218,3 +218,13 @@ def test_locks_of_other_names_do_not_wait_for_each_other(tmp_path: Path) -> None
     locks = FileLocks(tmp_path / "locks")
     with locks.hold("a"), locks.hold("b"):
         assert sorted(path.name for path in (tmp_path / "locks").iterdir()) == ["a", "b"]
+
+
+def test_a_folder_that_cannot_be_listed_is_not_an_empty_one(
+    store: LocalStore, folder: Path
+) -> None:
+    folder.mkdir()
+    (folder / "catalog").symlink_to("catalog")
+    with pytest.raises(StorageError, match="catalog/: Too many levels"):
+        store.list("catalog/")
+    assert store.list("nowhere/") == []

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from odf_engine_spark.refusal import Refused
+from odf_engine_spark.session import OUT_OF_MEMORY
 
 _QUERY_STATES = frozenset(["07", "0A", "21", "22", "23", "26", "42", "54"])
 """Classes of SQLSTATE that speak about the query or the data that it met."""
@@ -48,6 +49,8 @@ def as_exception(error: dict[str, Any], query: str) -> Refused | EngineFault:
     if error["class"].endswith("PatternSyntaxException"):
         pattern = _first_lines(error["message"])
         return Refused(f"not a regular expression: {pattern}", hint="patterns are Java's")
+    if error["class"].endswith("OutOfMemoryError"):
+        return EngineFault(OUT_OF_MEMORY, error["trace"])
     state = error.get("state") or ""
     if state[:2] not in _QUERY_STATES:
         return EngineFault(_first_lines(error["message"]), error["trace"])

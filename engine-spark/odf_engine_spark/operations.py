@@ -24,6 +24,7 @@ from odf_wire.messages import (
     ValidateResult,
     Vocabulary,
 )
+from py4j.protocol import Py4JError
 
 from odf_engine_spark import __version__, analysis, functions, marks, plans, tables, transactions
 from odf_engine_spark.analysis import Analysis
@@ -81,11 +82,25 @@ class Operations:
 
     def validate(self, request: ValidateRequest) -> Iterator[ResponseBody]:
         """Whether the query is accepted, and its output columns. Reads no data."""
-        return _as_values(lambda: self._validate(request))
+        return self._as_values(lambda: self._validate(request))
 
     def execute(self, request: ExecuteRequest, group: str) -> Iterator[ResponseBody]:
         """Run the next step, once per transaction id; `group` names its jobs for cancelling."""
-        return _as_values(lambda: self._execute(request, group))
+        return self._as_values(lambda: self._execute(request, group))
+
+    def _as_values(self, operation: Callable[[], Iterator[ResponseBody]]) -> Iterator[ResponseBody]:
+        """The operation's answers; what it raises becomes its result."""
+        try:
+            yield from operation()
+        except Refused as refused:
+            yield refused.verdict
+        except EngineFault as fault:
+            yield InternalError(message=str(fault), trace=fault.trace)
+        except Exception as error:
+            ended = self._session.cause_of_end() if isinstance(error, Py4JError) else None
+            yield InternalError(
+                message=ended or f"{type(error).__name__}: {error}", trace=traceback.format_exc()
+            )
 
     def _validate(self, request: ValidateRequest) -> Iterator[ResponseBody]:
         declared = tables.declared(request.inputs)
@@ -163,20 +178,6 @@ class Operations:
                 concurrent.futures.wait([job], timeout=_PROGRESS_SECONDS)
         rows = _answer(job.result(), request.query)["rows"]
         return {int(position): count for position, count in rows.items()}
-
-
-def _as_values(operation: Callable[[], Iterator[ResponseBody]]) -> Iterator[ResponseBody]:
-    """The operation's answers; what it raises becomes its result."""
-    try:
-        yield from operation()
-    except Refused as refused:
-        yield refused.verdict
-    except EngineFault as fault:
-        yield InternalError(message=str(fault), trace=fault.trace)
-    except Exception as error:
-        yield InternalError(
-            message=f"{type(error).__name__}: {error}", trace=traceback.format_exc()
-        )
 
 
 def _answer(document: str, sql: str) -> dict[str, Any]:

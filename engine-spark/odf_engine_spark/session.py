@@ -8,6 +8,7 @@ import importlib.util
 import json
 import logging
 import select
+import signal
 import subprocess
 import threading
 from collections.abc import Iterable
@@ -18,6 +19,12 @@ from typing import Any
 from py4j.java_gateway import GatewayParameters, JavaGateway
 
 START_SECONDS = 180
+OUT_OF_MEMORY = (
+    "the engine ran out of memory: the query makes rows or values that are too large for it; make"
+    " them smaller (look at explode, sequence, repeat) or filter before"
+)
+_END_SECONDS = 5
+_OUT_OF_MEMORY_EXIT = 3  # of ExitOnOutOfMemoryError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,10 +165,11 @@ class Session:
             engine = _connect(process)
             return cls(process, engine, engine.start())
         except Exception as error:
+            reason = str(error)  # of an error of Java, the JVM itself tells it
             process.kill()
             process.wait()
             tail = log.read_text(errors="replace")[-4000:]
-            raise SessionFailed(f"the driver JVM did not start: {error}\n{tail}") from error
+            raise SessionFailed(f"the driver JVM did not start: {reason}\n{tail}") from error
 
     def function_classes(self, names: Iterable[str]) -> dict[str, str]:
         """The expression class behind each name that is a built-in function."""
@@ -188,6 +196,18 @@ class Session:
     def is_alive(self) -> bool:
         """Whether the JVM still runs."""
         return self._process.poll() is None
+
+    def cause_of_end(self) -> str | None:
+        """Why the JVM has ended, or ends now; None when it runs on."""
+        try:
+            code = self._process.wait(timeout=_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            return None
+        if code == _OUT_OF_MEMORY_EXIT:
+            return OUT_OF_MEMORY
+        if code == -signal.SIGKILL:
+            return f"the engine's JVM was killed; if nobody did it by hand, {OUT_OF_MEMORY}"
+        return f"the engine's JVM ended with code {code}"
 
     def stop(self) -> None:
         """End the JVM. Calls that still run fail."""

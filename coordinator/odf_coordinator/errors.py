@@ -5,6 +5,8 @@ failed, 6 conflict, 7 engine failed, 8 remote or network, 9 sandbox unavailable.
 """
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -142,21 +144,35 @@ class StorageError(OdfError):
     def told_by(cls, error: OSError, *, subject: str = "") -> "StorageError":
         """What the operating system said, about which file, and what a person can do about it."""
         reason = error.strerror or str(error)
-        where = f" ({error.filename})" if error.filename else ""
+        named = error.filename and f"{error.filename}" != subject
+        where = f" ({error.filename})" if named else ""
         message = f"{subject}: {reason}{where}" if subject else f"{reason}{where}"
         return cls(message, hint=_REMEDIES.get(error.errno or 0, ""))
 
 
+_READ_ONLY = (
+    "make it writable; without that, datasets can still be read, and checked with"
+    " `odf verify --integrity-only`"
+)
 _REMEDIES = {
     errno.ENOSPC: "free some space and run the same command again",
     errno.EDQUOT: "free some space and run the same command again",
-    errno.EROFS: "the disk is mounted read-only: a workspace there can be read, not changed",
-    errno.EACCES: "the file's permissions do not let you: ask its owner",
-    errno.EPERM: "the file's permissions do not let you: ask its owner",
+    errno.EROFS: _READ_ONLY,
+    errno.EACCES: _READ_ONLY,
+    errno.EPERM: _READ_ONLY,
     errno.EMFILE: "too many files are open: raise the limit with `ulimit -n` and try again",
     errno.ENFILE: "too many files are open on this machine: try again later",
     errno.EIO: "the disk may be failing: look at the system's log, then try again",
 }
+
+
+@contextmanager
+def storage_errors(what: str) -> Iterator[None]:
+    """The system's errors as ours; `what` is the file or folder that is worked on."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError.told_by(error, subject=what) from error
 
 
 class InternalError(OdfError):

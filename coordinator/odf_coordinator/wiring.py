@@ -1,5 +1,6 @@
 """Puts the real adapters in: the only place that builds them, reads the clock and draws keys."""
 
+import hashlib
 import os
 import time
 from dataclasses import dataclass
@@ -95,7 +96,7 @@ class App:
     @cached_property
     def engines(self) -> "EnginePool":
         """The engines of this workspace."""
-        return self._pool(self.root / _FOLDER / "run")
+        return self._pool(_run_dir(self.root / _FOLDER))
 
     def engine_status(self) -> "EngineStatus":
         """What can run engines on this machine, in a workspace or not."""
@@ -232,6 +233,18 @@ class App:
             clock=self.clock,
             listener=self.listener,
         )
+
+
+def _run_dir(inside: Path) -> Path:
+    """Where engines have their folders: in the workspace, or in the user's runtime folder when
+    the workspace cannot be written. Raises SandboxUnavailable when that is not ours alone."""
+    from odf_coordinator.engine.slots import claim_runtime_base, default_runtime_dir
+
+    if os.access(inside, os.W_OK):
+        return inside / "run"
+    runtime = default_runtime_dir(os.environ.get("XDG_RUNTIME_DIR"))
+    claim_runtime_base(runtime)
+    return runtime / f"run-{hashlib.sha256(os.fsencode(inside)).hexdigest()[:8]}"
 
 
 def _check_version(found: bytes, file: Path) -> None:

@@ -80,6 +80,10 @@ def stop(app: App, force: bool) -> None:
     stopped = app.engines.stop_all(force=force)
     for running in stopped:
         click.echo(f"stopped {running.slot} ({running.identity})")
+    try:
+        app.engines.images()
+    except SandboxUnavailable as error:
+        click.echo(f"note: containers could not be looked at: {error}", err=True)
     if not stopped:
         click.echo("no engine was running")
 

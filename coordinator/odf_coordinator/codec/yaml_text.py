@@ -107,7 +107,10 @@ def parse(text: str, file: str) -> Document | Problem:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line, mark.column) if mark else (0, 0)
-        return empty.problem_at(min(line + 1, max(len(lines), 1)), column + 1, f"{error.problem}")
+        what = f"{error.problem}"
+        if what.startswith("but "):
+            what = f"{error.context}, {what}"
+        return empty.problem_at(min(line + 1, max(len(lines), 1)), column + 1, what)
     except yaml.YAMLError as error:
         return empty.problem_at(1, 1, f"not YAML: {error}")
     return document

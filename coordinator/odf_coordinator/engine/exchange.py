@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from odf_coordinator.errors import storage_errors
 from odf_coordinator.ports import Exchange
 
 SCRATCH = "scratch"
@@ -56,14 +57,16 @@ class EngineFolder:
         What failed attempts at other transactions left here is removed first.
         """
         prefix = transaction_prefix(transaction_id)
-        self._forget_others(prefix)
-        name = f"{prefix}-{self._next_number(prefix)}"
-        opened = Exchange(name=name, inputs=self.inputs / name, outputs=self.outputs / name)
-        for folder in (opened.inputs, opened.outputs):
-            _make(folder, self.owner)
+        with storage_errors(str(self.root)):
+            self._forget_others(prefix)
+            name = f"{prefix}-{self._next_number(prefix)}"
+            opened = Exchange(name=name, inputs=self.inputs / name, outputs=self.outputs / name)
+            for folder in (opened.inputs, opened.outputs):
+                _make(folder, self.owner)
         yield opened
-        for folder in (opened.inputs, opened.outputs):
-            shutil.rmtree(folder)
+        with storage_errors(str(self.root)):
+            for folder in (opened.inputs, opened.outputs):
+                shutil.rmtree(folder)
 
     def hand_over(self, name: str) -> None:
         """Let the engine's user read the inputs of an exchange, whatever the creator's umask was.

@@ -11,8 +11,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from odf_coordinator.engine.slots import Slot, wait_until
-from odf_coordinator.errors import EngineError, SandboxUnavailable
+from odf_coordinator.engine.slots import Slot, ended_early, wait_until
+from odf_coordinator.errors import EngineError, SandboxUnavailable, storage_errors
 
 SANDBOXED, BARE = "bubblewrap", "process"
 ENGINE = "odf_engine_spark"
@@ -169,7 +169,8 @@ class ProcessLauncher:
         except OSError as error:
             raise EngineError(f"the engine's process did not start: {error}") from error
         state = {"pid": pid, "started": _started(pid), "runner": self.runner}
-        (slot.folder.root / STATE_FILE).write_text(json.dumps(state))
+        with storage_errors(str(slot.folder.root)):
+            (slot.folder.root / STATE_FILE).write_text(json.dumps(state))
 
     def command(self, slot: Slot) -> list[str]:
         """The server's command line: the paths of a container inside walls, else the real ones."""
@@ -198,7 +199,7 @@ class ProcessLauncher:
         if self.is_running(slot):
             return
         tail = slot.log.read_text(errors="replace")[-LOG_CHARACTERS:].strip()
-        raise EngineError(f"the engine ended before it was ready; it printed last:\n{tail}")
+        raise ended_early(tail)
 
     def stop(self, slot: Slot, *, keep_log: bool = False) -> None:
         """End the slot's process, if there is one; its log stays in the slot either way."""

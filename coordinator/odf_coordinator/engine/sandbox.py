@@ -15,7 +15,7 @@ from docker.models.images import Image
 from docker.types import Mount
 
 import docker
-from odf_coordinator.engine.slots import Slot
+from odf_coordinator.engine.slots import Slot, ended_early
 from odf_coordinator.errors import EngineError, SandboxUnavailable
 
 RUNNER = "docker"
@@ -199,8 +199,8 @@ class ContainerLauncher:
             found = _container(client, slot)
             if found is not None and found.status in ("created", "running"):
                 return
-            tail = _log(found, tail=LOG_LINES) if found is not None else "(no container)"
-        raise EngineError(f"the engine ended before it was ready; it printed last:\n{tail}")
+            tail = _log(found, tail=LOG_LINES) if found is not None else ""
+        raise ended_early(tail)
 
     def stop(self, slot: Slot, *, keep_log: bool = False) -> None:
         """Remove the slot's container, if there is one; its log may be kept in the slot."""

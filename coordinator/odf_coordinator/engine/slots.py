@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from odf_coordinator.engine.exchange import EngineFolder
-from odf_coordinator.errors import EngineError, SandboxUnavailable
+from odf_coordinator.errors import EngineError, SandboxUnavailable, storage_errors
 
 SOCKET_NAME = "engine.sock"
 # A Unix socket address has 108 bytes, the last of which is zero.
@@ -43,14 +43,16 @@ class Slot:
     def prepare(self) -> None:
         """Make all folders ready for an engine that is about to start.
 
-        Raises SandboxUnavailable when the socket's folder is not ours alone.
+        Raises SandboxUnavailable when the socket's folder is not ours alone, StorageError.
         """
-        self.folder.prepare()
+        with storage_errors(str(self.folder.root)):
+            self.folder.prepare()
         claim_runtime_base(self.runtime.parent)
-        shutil.rmtree(self.runtime, ignore_errors=True)
-        self.runtime.mkdir(mode=0o700)
-        if self.folder.owner != os.geteuid():
-            os.chown(self.runtime, self.folder.owner, self.folder.owner)
+        with storage_errors(str(self.runtime)):
+            shutil.rmtree(self.runtime, ignore_errors=True)
+            self.runtime.mkdir(mode=0o700)
+            if self.folder.owner != os.geteuid():
+                os.chown(self.runtime, self.folder.owner, self.folder.owner)
 
     def clear(self) -> None:
         """Remove what a stopped engine leaves, kept exchanges included."""
@@ -93,9 +95,10 @@ def default_runtime_dir(xdg_runtime_dir: str | None) -> Path:
 
 
 def claim_runtime_base(folder: Path) -> None:
-    """Make the folder, or check that it is ours alone. Raises SandboxUnavailable."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    status = folder.lstat()
+    """Make the folder, or check that it is ours alone. Raises SandboxUnavailable, StorageError."""
+    with storage_errors(str(folder)):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise SandboxUnavailable(
             f"{folder} belongs to somebody else", hint="remove it, or set XDG_RUNTIME_DIR"
@@ -106,9 +109,14 @@ def claim_runtime_base(folder: Path) -> None:
 
 @contextmanager
 def locked(run_dir: Path, name: str) -> Iterator[bool]:
-    """Hold a slot's lock if it is free; gives whether it was. Released when the holder dies."""
-    run_dir.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(run_dir / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    """Hold a slot's lock if it is free; gives whether it was. Released when the holder dies.
+
+    Raises StorageError.
+    """
+    file = run_dir / f"{name}.lock"
+    with storage_errors(str(file)):
+        run_dir.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -146,3 +154,9 @@ def wait_until_answering(slot: Slot, *, check_alive: Callable[[], None], seconds
         raise EngineError(
             f"the engine was not ready after {seconds:.0f} seconds", hint=f"see {slot.log}"
         )
+
+
+def ended_early(tail: str) -> EngineError:
+    """The error about an engine that was never ready; `tail` is what it printed last."""
+    printed = f"; it printed last:\n{tail}" if tail else ""
+    return EngineError(f"the engine ended before it was ready{printed}")

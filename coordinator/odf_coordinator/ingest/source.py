@@ -177,11 +177,13 @@ def _listed(folder: Path, pattern: str) -> list[Path]:
 def _content(path: Path, name: str) -> bytes:
     """All bytes of a file at one moment: size and time must be the same before and after."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            kind = "a folder" if path.is_dir() else "not a regular file"
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
             raise Invalid(
-                f"{name} is {kind}", hint="a fetch step of kind filesGlob reads many files"
+                f"{name} is a folder", hint="a fetch step of kind filesGlob reads many files"
             )
+        if not stat.S_ISREG(mode):
+            raise Invalid(f"{name} is not a regular file", hint="copy what it gives into one")
         with path.open("rb") as file:
             before = os.fstat(file.fileno())
             content = file.read()

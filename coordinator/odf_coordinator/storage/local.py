@@ -5,6 +5,7 @@ import errno
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,13 @@ from typing import Self
 
 import pyarrow as pa
 
-from odf_coordinator.errors import NotFound, RefConflict, StorageError
+from odf_coordinator.errors import (
+    IntegrityError,
+    NotFound,
+    RefConflict,
+    StorageError,
+    storage_errors,
+)
 from odf_coordinator.model.report import Leftover
 from odf_coordinator.model.timeline import Instant
 
@@ -29,13 +36,15 @@ class LocalStore:
     def get(self, key: str) -> bytes:
         """See ports.Store."""
         with _told(key):
-            return self._path(key).read_bytes()
+            return _bytes_of(self._path(key))
 
     def open(self, key: str) -> pa.NativeFile:
         """See ports.Store; the file is mapped."""
         with _told(key):
             path = self._path(key)
-            return pa.memory_map(str(path)) if path.stat().st_size else pa.BufferReader(b"")
+            status = path.stat()
+            _check_regular(path, status.st_mode)
+            return pa.memory_map(str(path)) if status.st_size else pa.BufferReader(b"")
 
     def put(self, key: str, content: bytes | Path, *, private: bool = False) -> None:
         """See ports.Store; a file on the same disk is moved, not copied."""
@@ -79,7 +88,7 @@ class LocalStore:
             path = self._path(key)
             make_folder(path.parent)
             with locked(path.parent / _LOCK):
-                found = path.read_bytes() if path.exists() else None
+                found = _bytes_of(path) if path.exists() else None
                 if found != expected:
                     raise RefConflict(key, expected=expected, found=found)
                 self.put(key, new)
@@ -118,10 +127,9 @@ class FileLocks:
     @contextlib.contextmanager
     def hold(self, name: str) -> Iterator[None]:
         """See ports.Locks."""
-        with contextlib.ExitStack() as held:
-            with _told(f"lock {name}"):
-                make_folder(self._root)
-                held.enter_context(locked(self._root / name))
+        with storage_errors(str(self._root)):
+            make_folder(self._root)
+        with locked(self._root / name):
             yield
 
     def held(self) -> list[str]:
@@ -212,12 +220,27 @@ def _merge(source: Path, target: Path) -> None:
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold an exclusive lock on a file, which is made if need be and stays."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    with storage_errors(str(path)):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with storage_errors(str(path)):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)
+
+
+def _bytes_of(path: Path) -> bytes:
+    """All bytes of a regular file; what is none could keep us waiting for ever."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        _check_regular(path, os.fstat(descriptor).st_mode)
+        return file.read()
+
+
+def _check_regular(path: Path, mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        raise IntegrityError(f"{path} is not a regular file", hint="restore it from a copy")
 
 
 def make_folder(path: Path) -> None:

@@ -1,9 +1,14 @@
-"""The command in a workspace that somebody damaged: told, with the right exit code."""
+"""The command among damaged and hostile files: told at once, with the right exit code."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from odf_coordinator.cli.main import run
+
+from tests.worlds import ROOT, root_text
 
 
 @pytest.fixture
@@ -27,3 +32,46 @@ def test_only_a_larger_version_is_newer(folder: Path, capsys: pytest.CaptureFixt
     (folder / ".odf/version").write_bytes(b"1\n")
     assert run(["ls"]) == 1
     assert "needs a newer odf" in capsys.readouterr().err
+
+
+def test_a_manifest_is_a_regular_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(folder / "fifo")
+    for path in ("fifo", "/dev/zero"):
+        assert run(["add", path]) == 4
+        assert f"{path} is not a regular file; nothing was added" in capsys.readouterr().err
+    (folder / "large").write_bytes(b"#" * (4 << 20) + b"\n")
+    assert run(["add", "large"]) == 4
+    assert "larger than a manifest" in capsys.readouterr().err
+    assert run(["add", str(folder)]) == 4
+    assert "is a folder" in capsys.readouterr().err
+
+
+def test_a_head_that_is_no_file_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "r.yaml").write_text(root_text())
+    assert run(["add", "r.yaml"]) == 0
+    head = folder / ".odf/datasets" / ROOT / "refs/head"
+    head.unlink()
+    os.mkfifo(head)
+    for command in (["ls"], ["log", ROOT], ["pull", "--all"], ["verify"]):
+        assert run(command) == 5
+        assert "refs/head is not a regular file" in capsys.readouterr().err
+
+
+def test_stopping_engines_tells_that_containers_were_not_looked_at(folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "odf_coordinator", "engine", "stop"],
+        env=os.environ | {"DOCKER_HOST": f"unix://{folder}/nobody"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "containers could not be looked at: Docker does not answer" in done.stderr
+
+
+def test_a_refusal_of_the_system_has_no_trace(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "file").touch()
+    assert run(["init", "file/below"]) == 1
+    assert capsys.readouterr().err.startswith("error: ")

@@ -150,3 +150,10 @@ def test_what_is_not_yaml_is_one_problem_inside_the_file(text: str) -> None:
     assert isinstance(problem, Problem)
     assert problem.message
     assert 1 <= problem.line <= len(text.splitlines())
+
+
+def test_a_second_document_is_told_in_a_whole_sentence() -> None:
+    found = yaml_text.parse("a: 1\n---\nb: 2\n", "f.yaml")
+    assert isinstance(found, Problem)
+    assert found.message == "expected a single document in the stream, but found another document"
+    assert found.line == 2

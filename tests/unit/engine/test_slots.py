@@ -9,12 +9,13 @@ import pytest
 from odf_coordinator.engine.slots import (
     claim_runtime_base,
     default_runtime_dir,
+    ended_early,
     locked,
     make_slot,
     wait_until,
     wait_until_answering,
 )
-from odf_coordinator.errors import EngineError, SandboxUnavailable
+from odf_coordinator.errors import EngineError, SandboxUnavailable, StorageError
 
 
 def test_a_slot_has_one_holder(tmp_path: Path) -> None:
@@ -100,3 +101,21 @@ def test_waiting_ends_with_the_engines_death_or_the_deadline(tmp_path: Path) -> 
     with pytest.raises(EngineError, match="not ready after"):
         wait_until_answering(slot, check_alive=lambda: None, seconds=0)
     assert not wait_until(lambda: False, seconds=0)
+
+
+def test_folders_that_cannot_be_made_are_told_with_their_path(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    run, runtime = tmp_path / "file" / "run", tmp_path / "file" / "r"
+    with pytest.raises(StorageError, match=r"file/run/a\.lock: Not a directory"), locked(run, "a"):
+        pass
+    for slot in (
+        make_slot(run_dir=run, runtime_dir=tmp_path / "r", name="s", owner=os.geteuid()),
+        make_slot(run_dir=tmp_path, runtime_dir=runtime, name="s", owner=os.geteuid()),
+    ):
+        with pytest.raises(StorageError, match=r"file/r.*: Not a directory"):
+            slot.prepare()
+
+
+def test_what_an_engine_did_not_print_is_not_announced() -> None:
+    assert str(ended_early("no Java")).endswith("it printed last:\nno Java")
+    assert str(ended_early("")) == "the engine ended before it was ready"

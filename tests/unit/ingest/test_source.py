@@ -89,8 +89,9 @@ def test_a_folder_and_a_pipe_are_no_files(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(Invalid, match="folder is a folder"):
         _poll(tmp_path, FetchUrl(url="folder"))
-    with pytest.raises(Invalid, match="not a regular file"):
+    with pytest.raises(Invalid, match="not a regular file") as caught:
         _poll(tmp_path, FetchUrl(url="pipe"))
+    assert "filesGlob" not in caught.value.hint
 
 
 def test_a_path_that_no_system_takes_is_told(tmp_path: Path) -> None:

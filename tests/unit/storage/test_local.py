@@ -1,5 +1,6 @@
 """What a store in a folder promises beside the contract of all stores."""
 
+import errno
 import os
 import stat
 import threading
@@ -7,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from odf_coordinator.errors import NotFound, RefConflict, StorageError
+from odf_coordinator.errors import IntegrityError, NotFound, RefConflict, StorageError
 from odf_coordinator.storage.local import FileLocks, LocalStore
 
 _OUTSIDE = [
@@ -228,3 +229,47 @@ def test_a_folder_that_cannot_be_listed_is_not_an_empty_one(
     with pytest.raises(StorageError, match="catalog/: Too many levels"):
         store.list("catalog/")
     assert store.list("nowhere/") == []
+
+
+_READS: list[Callable[[LocalStore], object]] = [
+    lambda store: store.get("refs/head"),
+    lambda store: store.open("refs/head"),
+    lambda store: store.swap("refs/head", expected=b"x", new=b"y"),
+]
+
+
+@pytest.mark.parametrize("read", _READS)
+def test_what_is_no_regular_file_is_refused_at_once(
+    store: LocalStore, folder: Path, read: Callable[[LocalStore], object]
+) -> None:
+    (folder / "refs").mkdir(parents=True)
+    os.mkfifo(folder / "refs/head")
+    with pytest.raises(IntegrityError, match="refs/head is not a regular file"):
+        read(store)
+
+
+def test_a_lock_that_cannot_be_made_is_told_with_its_path(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError, match="file"), FileLocks(tmp_path / "file/locks").hold("a"):
+        pass
+    (tmp_path / "a").mkdir()
+    with pytest.raises(StorageError, match="a: Is a directory"), FileLocks(tmp_path).hold("a"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "hint"),
+    [
+        (OSError(errno.ENOSPC, "No space"), "x: No space", "free"),
+        (OSError(errno.EROFS, "Read-only", "/d/x"), "x: Read-only (/d/x)", "--integrity-only"),
+        (OSError(errno.EIO, "Broken", "x"), "x: Broken", "failing"),
+        (OSError("odd"), "x: odd", ""),
+    ],
+)
+def test_the_systems_errors_say_which_file_if_they_know(
+    error: OSError, message: str, hint: str
+) -> None:
+    told = StorageError.told_by(error, subject="x")
+    assert str(told) == message
+    assert hint in told.hint
+    assert bool(hint) == bool(told.hint)

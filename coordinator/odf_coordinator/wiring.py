@@ -96,7 +96,7 @@ class App:
     @cached_property
     def engines(self) -> "EnginePool":
         """The engines of this workspace."""
-        return self._pool(_run_dir(self.root / _FOLDER))
+        return self._pool(engine_folder(self.root / _FOLDER))
 
     def engine_status(self) -> "EngineStatus":
         """What can run engines on this machine, in a workspace or not."""
@@ -235,7 +235,7 @@ class App:
         )
 
 
-def _run_dir(inside: Path) -> Path:
+def engine_folder(inside: Path) -> Path:
     """Where engines have their folders: in the workspace, or in the user's runtime folder when
     the workspace cannot be written. Raises SandboxUnavailable when that is not ours alone."""
     from odf_coordinator.engine.slots import claim_runtime_base, default_runtime_dir

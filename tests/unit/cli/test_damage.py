@@ -75,3 +75,33 @@ def test_a_refusal_of_the_system_has_no_trace(
     (folder / "file").touch()
     assert run(["init", "file/below"]) == 1
     assert capsys.readouterr().err.startswith("error: ")
+
+
+_READ_ONLY = """
+mount --bind . . && mount -o remount,ro,bind . && cd "$PWD" || exit 99
+"$0" -m odf_coordinator pull --all; echo "pull $?"
+"$0" -m odf_coordinator verify; echo "verify $?"
+"$0" -c 'from pathlib import Path; from odf_coordinator.wiring import engine_folder
+folder = engine_folder(Path(".odf").resolve()); folder.mkdir(); folder.rmdir()'; echo "engines $?"
+"""
+
+
+def test_a_read_only_workspace_can_be_verified_and_tells_why_it_is_not_pulled(
+    folder: Path,
+) -> None:
+    (folder / "r.yaml").write_text(root_text())
+    assert run(["add", "r.yaml"]) == 0
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", _READ_ONLY, sys.executable],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "unshare failed" in done.stderr or done.returncode == 99:
+        pytest.skip("nothing can be mounted here")
+    assert "pull 1\n" in done.stdout
+    assert "verify 0\n" in done.stdout
+    assert "engines 0\n" in done.stdout
+    assert f"{folder}/.odf/locks/dataset-{ROOT}: Read-only file system" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,5 +1,6 @@
 """Puts the real adapters in: the only place that builds them, reads the clock and draws keys."""
 
+import contextlib
 import hashlib
 import os
 import time
@@ -10,9 +11,12 @@ from typing import TYPE_CHECKING
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from odf_coordinator.errors import ConflictError, IntegrityError, Invalid, NeedsNewer, NotFound
+from odf_coordinator.codec import settings as settings_codec
+from odf_coordinator.errors import ConflictError, IntegrityError, NeedsNewer, NotFound
 from odf_coordinator.model.timeline import Instant
 from odf_coordinator.ports import Listener, Litter
+from odf_coordinator.rules import settings
+from odf_coordinator.rules.settings import Layer, Value
 from odf_coordinator.storage.local import FileLocks, LocalStore, UnfinishedFiles, make_folder
 from odf_coordinator.workspace import Workspace
 
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
     from odf_coordinator.flows.verify import Verifier
 
 _FOLDER = ".odf"
+_CONFIG = "config.toml"
 _VERSION = b"0\n"
 _IMAGE_NOTE = Path(__file__).resolve().parents[2] / "engine-spark" / "build" / "image"
 
@@ -94,6 +99,33 @@ class App:
         return Workspace(self.root, store, FileLocks(inside / "locks"), threads=threads)
 
     @cached_property
+    def layers(self) -> list[Layer]:
+        """Where settings come from, the first decides. Raises Invalid when one is not valid."""
+        found = [settings.from_environment(os.environ)]
+        with contextlib.suppress(NotFound):
+            found.append(self._layer("workspace", self.root / _FOLDER))
+        return [*found, self._layer("user", _user_folder())]
+
+    def _layer(self, label: str, folder: Path) -> Layer:
+        try:
+            text = (folder / _CONFIG).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return Layer(label=label, values={})
+        values = settings_codec.decode(text, str(folder / _CONFIG))
+        return Layer(label=label, values=values)
+
+    def configure(self, name: str, value: Value | None, *, user: bool) -> None:
+        """Change a setting of the workspace, or of the user; None forgets it.
+
+        Raises NotFound when there is no workspace, ConflictError when somebody else was first.
+        """
+        store = LocalStore(_user_folder() if user else self.root / _FOLDER)
+        before = store.get(_CONFIG) if store.size(_CONFIG) is not None else None
+        text = settings_codec.edited((before or b"").decode(), name, value)
+        if text.encode() != (before or b""):
+            store.swap(_CONFIG, expected=before, new=text.encode())
+
+    @cached_property
     def engines(self) -> "EnginePool":
         """The engines of this workspace."""
         return self._pool(engine_folder(self.root / _FOLDER))
@@ -107,18 +139,20 @@ class App:
         from odf_coordinator.engine.pool import EnginePool, EngineSettings
         from odf_coordinator.engine.slots import default_runtime_dir
 
-        wanted = os.environ.get("ODF_RUNNER", "auto")
-        if wanted not in {runner.value for runner in Runner}:
-            raise Invalid(f"ODF_RUNNER is '{wanted}'", hint="use auto, docker or process")
+        value = {name: settings.effective(name, self.layers).value for name in settings.BY_NAME}
+        image = value["engine.image"]
         java_home = os.environ.get("JAVA_HOME")
         return EnginePool(
             EngineSettings(
                 run_dir=run_dir,
                 runtime_dir=default_runtime_dir(os.environ.get("XDG_RUNTIME_DIR")),
-                runner=Runner(wanted),
+                runner=Runner(value["engine.runner"]),
                 allow_unsandboxed=self._options.allow_unsandboxed
-                or os.environ.get("ODF_ALLOW_UNSANDBOXED") == "1",
-                image=os.environ.get("ODF_ENGINE_IMAGE") or _own_image(),
+                or value["engine.allow_unsandboxed"] is True,
+                idle_seconds=float(value["engine.idle_seconds"] or 0),
+                image=str(image) if image else _own_image(),
+                memory=str(value["engine.memory"]),
+                cpus=float(value["engine.cpus"] or 0),
                 java_home=Path(java_home) if java_home else None,
             )
         )
@@ -256,6 +290,12 @@ def _check_version(found: bytes, file: Path) -> None:
         )
     if int(found) > int(_VERSION):
         raise NeedsNewer(f"the workspace {file.parent.parent}")
+
+
+def _user_folder() -> Path:
+    """Where the user's own settings are."""
+    base = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(base) if base else Path.home() / ".config") / "odf"
 
 
 def _own_image() -> str | None:

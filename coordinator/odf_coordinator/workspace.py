@@ -149,6 +149,21 @@ class Workspace:
             raise _wrong_key(dataset_id, f"is the key of {signing.dataset_id(key)}")
         return key
 
+    def entry_of_key(self, key: PrivateKey) -> Entry:
+        """The dataset that a key belongs to. Raises NotFound."""
+        try:
+            return self.entry_of(signing.dataset_id(key))
+        except NotFound as error:
+            raise NotFound(
+                f"the key is not that of a dataset here: {error}", hint="add its dataset first"
+            ) from error
+
+    def import_key(self, key: PrivateKey) -> None:
+        """Keep the key of a dataset that is here. Raises NotFound."""
+        entry = self.entry_of_key(key)
+        private = key.private_bytes_raw().hex().encode()
+        self._store.put(_key(entry.dataset_id), private, private=True)
+
     def lock(self, name: DatasetName) -> AbstractContextManager[None]:
         """Keeps two processes from running one dataset's steps at once."""
         return self._locks.hold(f"dataset-{name.lower()}")

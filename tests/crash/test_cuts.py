@@ -14,7 +14,7 @@ from odf_coordinator.storage.memory import MemoryStore
 from tests.builders import TIME
 from tests.contract.store_contract import StoreContract
 from tests.crash.cutting import Cut, CuttingStore, Fuse
-from tests.worlds import COPY, ROOT, World, copy_text, root_text
+from tests.worlds import COPY, ROOT, World, copy_text, known_keys, root_text
 
 _BEFORE_OR_AFTER = (False, True)
 
@@ -77,6 +77,16 @@ def _reset(world: World) -> None:
     blocks = world.dataset(ROOT).blocks()
     if len(blocks) == 6:
         world.reset(ROOT, blocks[-2].hash)
+
+
+def _without_key(world: World) -> None:
+    _all_pulled_and_more(world)
+    world.store.delete(f"keys/{world.workspace.entry(ROOT).dataset_id.rpartition(':')[2]}")
+
+
+def _import_key(world: World) -> None:
+    """The manifests are sorted: the root was the first to get a key."""
+    world.workspace.import_key(next(known_keys()))
 
 
 def _delete(world: World, name: str) -> None:
@@ -145,6 +155,7 @@ CHANGES = {
     "delete with dependents": Flow(
         given=_all_pulled_and_more, run=lambda world: _delete(world, ROOT), writes=4 + 18
     ),
+    "key import": Flow(given=_without_key, run=_import_key, writes=1),
     "reset": Flow(given=_all_pulled_and_more, run=_reset, writes=1),
     "collect": Flow(given=_litter, run=_collect, writes=5),
 }

@@ -2,14 +2,20 @@
 
 import click
 
-from odf_coordinator.cli.context import confirm, dry_run_option, passes_app, yes_option
+from odf_coordinator.cli.context import (
+    confirm,
+    dataset_names,
+    dry_run_option,
+    passes_app,
+    yes_option,
+)
 from odf_coordinator.errors import Invalid
 from odf_coordinator.model.identity import NAME_RULE, DatasetName, is_dataset_name, short
 from odf_coordinator.wiring import App
 
 
 @click.command()
-@click.argument("ref")
+@click.argument("ref", shell_complete=dataset_names)
 @click.argument("name")
 @dry_run_option("Check, rename nothing.")
 @passes_app
@@ -30,7 +36,7 @@ def rename(app: App, ref: str, name: str, dry_run: bool) -> None:
 
 
 @click.command()
-@click.argument("refs", nargs=-1, required=True)
+@click.argument("refs", nargs=-1, required=True, shell_complete=dataset_names)
 @click.option("-r", "--recursive", is_flag=True, help="Also what derives from them.")
 @yes_option
 @dry_run_option("Tell what would be deleted.")
@@ -52,7 +58,7 @@ def delete(app: App, refs: tuple[str, ...], recursive: bool, yes: bool, dry_run:
 
 
 @click.command()
-@click.argument("ref")
+@click.argument("ref", shell_complete=dataset_names)
 @click.option("--to", "block", metavar="BLOCK", required=True, help="The block to go back to.")
 @yes_option
 @dry_run_option("Tell what would go.")

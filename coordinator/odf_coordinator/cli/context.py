@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from odf_coordinator.errors import OdfError
 from odf_coordinator.wiring import App, Options
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -64,6 +65,16 @@ def passes_app(function: Function) -> Function:
         return ctx.invoke(function, app(ctx), *args, **kwargs)
 
     return wrapped  # type: ignore[return-value]
+
+
+def dataset_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Completions of a REF: the names of the workspace's datasets. Never fails."""
+    options = Options(workspace=ctx.find_root().params.get("workspace"))
+    try:
+        names = App(options, listener=Console(quiet=True, verbose=False)).workspace.names()
+    except OdfError:
+        return []
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def dry_run_option(what: str) -> Callable[[Function], Function]:

@@ -7,7 +7,7 @@ import click
 import pyarrow as pa
 
 from odf_coordinator.cli import output as printing
-from odf_coordinator.cli.context import format_option, is_verbose, passes_app
+from odf_coordinator.cli.context import dataset_names, format_option, is_verbose, passes_app
 from odf_coordinator.cli.explain import explain
 from odf_coordinator.errors import Invalid
 from odf_coordinator.flows.pull import with_inputs
@@ -26,7 +26,7 @@ def _named(app: App, refs: tuple[str, ...]) -> list[DatasetName]:
 
 
 @click.command()
-@click.argument("refs", nargs=-1)
+@click.argument("refs", nargs=-1, shell_complete=dataset_names)
 @click.option("--all", "everything", is_flag=True, help="All datasets of the workspace.")
 @click.option("-r", "--recursive", is_flag=True, help="Their inputs first.")
 @passes_app
@@ -112,7 +112,7 @@ def _table(app: App, name: DatasetName) -> query.Loader:
 
 
 @click.command()
-@click.argument("ref")
+@click.argument("ref", shell_complete=dataset_names)
 @click.option("-n", "count", default=20, show_default=True, type=click.IntRange(min=0))
 @format_option(*_FORMATS)
 @passes_app
@@ -126,7 +126,7 @@ def tail(app: App, ref: str, count: int, output: str | None) -> None:
 
 
 @click.command()
-@click.argument("refs", nargs=-1)
+@click.argument("refs", nargs=-1, shell_complete=dataset_names)
 @click.option("-r", "--recursive", is_flag=True, help="Their inputs too.")
 @click.option(
     "--integrity-only", is_flag=True, help="Chain and data, without running queries again."

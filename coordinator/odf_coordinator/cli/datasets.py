@@ -8,7 +8,7 @@ from typing import Any, assert_never
 import click
 
 from odf_coordinator.cli import output as printing
-from odf_coordinator.cli.context import format_option, is_verbose, passes_app
+from odf_coordinator.cli.context import dataset_names, format_option, is_verbose, passes_app
 from odf_coordinator.cli.explain import explain
 from odf_coordinator.codec import ddl, manifest, views, yaml_text
 from odf_coordinator.dataset import Dataset
@@ -64,7 +64,7 @@ def _listed(dataset: Dataset) -> dict[str, Any]:
 
 
 @click.command()
-@click.argument("ref")
+@click.argument("ref", shell_complete=dataset_names)
 @format_option("table", "json", "yaml")
 @passes_app
 def show(app: App, ref: str, output: str | None) -> None:
@@ -114,7 +114,7 @@ def _about(state: DatasetState) -> dict[str, Any]:
 
 
 @click.command()
-@click.argument("ref")
+@click.argument("ref", shell_complete=dataset_names)
 @click.option("-n", "count", type=click.IntRange(min=1), help="Only the newest N blocks.")
 @format_option("text", "json", "yaml")
 @passes_app

@@ -31,9 +31,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "fsck": ("upkeep", "Check the store itself: references, links, files, leftovers."),
     "du": ("upkeep", "Tell how many bytes datasets take."),
     "gc": ("upkeep", "Collect what nobody needs any more."),
+    "key": ("settings", "Take private keys from one workspace to another."),
+    "config": ("settings", "Look at settings and change them."),
     "schema": ("declare", "Print the JSON Schema of manifests or blocks."),
     "engine": ("engines", "Build, list and stop engines."),
     "doctor": ("engines", "Tell what this machine can run, and what is missing."),
+    "completion": ("settings", "Print what a shell needs to complete commands and names."),
 }
 
 

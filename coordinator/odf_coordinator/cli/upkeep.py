@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from odf_coordinator.cli import output as printing
-from odf_coordinator.cli.context import dry_run_option, format_option, passes_app
+from odf_coordinator.cli.context import dataset_names, dry_run_option, format_option, passes_app
 from odf_coordinator.errors import IntegrityError
 from odf_coordinator.flows import usage
 from odf_coordinator.model.report import Checked, Finding, Leftover
@@ -46,7 +46,7 @@ _older_than = click.option(
 
 
 @click.command()
-@click.argument("refs", nargs=-1)
+@click.argument("refs", nargs=-1, shell_complete=dataset_names)
 @click.option("--repair", is_flag=True, help="Drop caches and leftovers.")
 @_older_than
 @format_option(*_FORMATS)
@@ -126,7 +126,7 @@ def gc(app: App, dry_run: bool, age: int) -> None:
 
 
 @click.command()
-@click.argument("refs", nargs=-1)
+@click.argument("refs", nargs=-1, shell_complete=dataset_names)
 @format_option(*_FORMATS)
 @passes_app
 def du(app: App, refs: tuple[str, ...], output: str | None) -> None:

@@ -20,6 +20,7 @@ from odf_coordinator.flows.fsck import StoreChecker
 from odf_coordinator.flows.pull import Puller
 from odf_coordinator.flows.pull_derivative import DerivativePuller
 from odf_coordinator.flows.pull_root import RootPuller
+from odf_coordinator.flows.rebuild import Dropper
 from odf_coordinator.flows.reset import Resetter
 from odf_coordinator.flows.verify import Verifier
 from odf_coordinator.ingest.source import FileSource
@@ -213,6 +214,12 @@ class World:
         planned = resetter.plan(ref, block)
         resetter.reset(planned)
         return planned
+
+    def drop(self, ref: str) -> int:
+        """Drop the data files of a derivative."""
+        dropper = Dropper(workspace=self.workspace)
+        name, _ = dropper.plan(ref)
+        return dropper.drop(name)
 
     def collector(self) -> Collector:
         """What collects garbage, of the store alone."""

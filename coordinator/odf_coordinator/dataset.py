@@ -1,5 +1,6 @@
 """One dataset: its chain and its data. The order of a commit lives here, and only here."""
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ from odf_coordinator.rules.chain import DatasetState
 from odf_coordinator.rules.garbage import Reach
 
 _HEAD = "refs/head"
+_DROPPED = "info/dropped"
+_PARTS = "info/parts/"
 _PIECE = 1 << 20
 
 
@@ -31,6 +34,18 @@ class StagedPart:
 
     file: Path
     slice: DataSlice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A data file: the hash that names it, and its size."""
+
+    name: PhysicalHash
+    size: int
+
+    @property
+    def key(self) -> str:
+        return f"data/{self.name}"
 
 
 class Dataset:
@@ -173,12 +188,12 @@ class Dataset:
 
         Raises IntegrityError when the file is missing or damaged.
         """
-        self.check_file(slice_.physical_hash, slice_.size)
+        self.check_file(slice_)
         return self.read(slice_)
 
     def read(self, slice_: DataSlice) -> pa.Table:
         """The rows of a slice, from a file whose hash was checked before."""
-        with self._store.open(f"data/{slice_.physical_hash}") as file:
+        with self._store.open(self._located(slice_).key) as file:
             return pq.read_table(file)
 
     def scan(self, schema: Schema, vocabulary: Vocabulary) -> pa.dataset.Dataset:
@@ -189,8 +204,8 @@ class Dataset:
         file_format = pa.dataset.ParquetFileFormat()
         fragments = []
         for _, slice_ in self.slices():
-            self.check_file(slice_.physical_hash, slice_.size)
-            with self._store.open(f"data/{slice_.physical_hash}") as file:
+            self.check_file(slice_)
+            with self._store.open(self._located(slice_).key) as file:
                 fragments.append(file_format.make_fragment(file.read_buffer()))
         rows_schema = slices.arrow_schema(schema, vocabulary)
         return pa.dataset.FileSystemDataset(fragments, rows_schema, file_format)
@@ -207,25 +222,108 @@ class Dataset:
             left -= rows.num_rows
         return pa.concat_tables(found, promote_options="permissive")
 
-    def check_file(self, name: PhysicalHash, size: int) -> None:
+    def check_file(self, slice_: DataSlice) -> None:
         """Is the data file there, with the bytes that name it? Raises IntegrityError."""
-        self.check_size(name, size)
-        key = f"data/{name}"
-        with self._store.open(key) as file:
+        self.check_size(slice_)
+        part = self._located(slice_)
+        with self._store.open(part.key) as file:
             found = hashing.physical_hash(iter(lambda: file.read(_PIECE), b""))
-        if found != name:
-            raise HashMismatch(f"{self.name}: {key}", expected=name, found=found)
+        if found != part.name:
+            raise HashMismatch(f"{self.name}: {part.key}", expected=part.name, found=found)
 
-    def check_size(self, name: PhysicalHash, size: int) -> None:
+    def check_size(self, slice_: DataSlice) -> None:
         """Is the data file there, with its size? Its bytes are not read. Raises IntegrityError."""
-        key = f"data/{name}"
-        found = self._store.size(key)
+        part = self._located(slice_)
+        found = self._store.size(part.key)
         if found is None:
-            raise IntegrityError(
-                f"{self.name}: {key} is missing", hint="restore it from a copy of the dataset"
+            hint = (
+                "restore it from a copy of the dataset, or rebuild a derivative: `odf reset --data`"
             )
-        if found != size:
-            raise IntegrityError(f"{self.name}: {key} has {found} bytes, recorded {size}")
+            if self.is_dropped():
+                hint = f"`odf pull {self.name}` rebuilds it"
+            raise IntegrityError(f"{self.name}: {part.key} is missing", hint=hint)
+        if found != part.size:
+            raise IntegrityError(f"{self.name}: {part.key} has {found} bytes, recorded {part.size}")
+
+    # Data files that were dropped and rebuilt
+
+    def has_part(self, slice_: DataSlice) -> bool:
+        """Whether the data file is there, under its recorded name or rebuilt under another."""
+        return self._store.size(self._located(slice_).key) is not None
+
+    def data_size(self) -> int:
+        """How many bytes the data files have that are there."""
+        parts = [self._located(slice_) for _, slice_ in self.slices()]
+        return sum(self._store.size(part.key) or 0 for part in parts)
+
+    def is_dropped(self) -> bool:
+        """Whether data files were dropped and not all are rebuilt."""
+        return self._store.size(_DROPPED) is not None
+
+    def drop_parts(self) -> int:
+        """Remove the data files; gives how many there were. For those that can be rebuilt."""
+        there = [each for _, each in self.slices() if self.has_part(each)]
+        self._store.put(_DROPPED, b"")
+        for slice_ in there:
+            self._store.delete(self._located(slice_).key)
+            self._store.delete(_PARTS + slice_.physical_hash)
+        return len(there)
+
+    def put_rebuilt(self, slice_: DataSlice, part: StagedPart) -> None:
+        """Keep the rebuilt rows of a slice; another writer's file has a name of its own.
+
+        Raises IntegrityError when the rows are not the recorded ones.
+        """
+        if part.slice.logical_hash != slice_.logical_hash:
+            raise IntegrityError(
+                f"{self.name}: recorded {slice_.logical_hash}, rebuilt {part.slice.logical_hash}",
+                hint=f"`odf verify -r {self.name}` tells more",
+            )
+        name = part.slice.physical_hash
+        self._store.put(f"data/{name}", part.file)
+        if name != slice_.physical_hash:
+            content = json.dumps({"file": name, "size": part.slice.size}).encode()
+            self._store.put(_PARTS + slice_.physical_hash, content)
+
+    def all_rebuilt(self) -> None:
+        """No data file is missing any more."""
+        self._store.delete(_DROPPED)
+
+    def stale_maps(self) -> list[str]:
+        """Entries of the map of rebuilt files that lead nowhere."""
+        found = []
+        for key in self._store.list(_PARTS):
+            try:
+                part = self._mapped(PhysicalHash(key.removeprefix(_PARTS)))
+            except IntegrityError:
+                part = None
+            if part is None or self._store.size(part.key) is None:
+                found.append(key)
+        return found
+
+    def _located(self, slice_: DataSlice) -> _Part:
+        """The file that holds a slice: the recorded one, or the one that was rebuilt for it."""
+        recorded = _Part(name=slice_.physical_hash, size=slice_.size)
+        if self._store.size(recorded.key) is not None:
+            return recorded
+        return self._mapped(slice_.physical_hash) or recorded
+
+    def _mapped(self, name: PhysicalHash) -> _Part | None:
+        key = _PARTS + name
+        try:
+            raw = json.loads(self._store.get(key))
+            part = _Part(name=PhysicalHash(raw["file"]), size=int(raw["size"]))
+        except NotFound:
+            return None
+        except (ValueError, TypeError, KeyError) as error:
+            raise IntegrityError(
+                f"{self.name}: {key} is damaged", hint="`odf fsck --repair` drops it"
+            ) from error
+        if not hashing.is_multihash(part.name):
+            raise IntegrityError(
+                f"{self.name}: {key} is damaged", hint="`odf fsck --repair` drops it"
+            )
+        return part
 
     def reach(self) -> Reach:
         """What the head leads to. Raises IntegrityError, NotFound when the chain is broken."""
@@ -233,7 +331,11 @@ class Dataset:
         return Reach(
             head=head,
             blocks=frozenset(sealed.hash for sealed in self.blocks(upto=head)),
-            parts=frozenset(slice_.physical_hash for _, slice_ in self.slices(upto=head)),
+            parts=frozenset(
+                name
+                for _, slice_ in self.slices(upto=head)
+                for name in (slice_.physical_hash, self._located(slice_).name)
+            ),
         )
 
     def slices(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from odf_coordinator.flows.edit import Editor
     from odf_coordinator.flows.fsck import StoreChecker
     from odf_coordinator.flows.pull import Puller
+    from odf_coordinator.flows.rebuild import Dropper
     from odf_coordinator.flows.reset import Resetter
     from odf_coordinator.flows.usage import UsageReader
     from odf_coordinator.flows.verify import Verifier
@@ -231,6 +232,13 @@ class App:
         from odf_coordinator.flows.reset import Resetter
 
         return Resetter(workspace=self.workspace)
+
+    @cached_property
+    def dropper(self) -> "Dropper":
+        """Drops data files that can be rebuilt."""
+        from odf_coordinator.flows.rebuild import Dropper
+
+        return Dropper(workspace=self.workspace)
 
     @cached_property
     def usage(self) -> "UsageReader":

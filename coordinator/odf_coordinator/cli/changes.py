@@ -59,15 +59,32 @@ def delete(app: App, refs: tuple[str, ...], recursive: bool, yes: bool, dry_run:
 
 @click.command()
 @click.argument("ref", shell_complete=dataset_names)
-@click.option("--to", "block", metavar="BLOCK", required=True, help="The block to go back to.")
+@click.option("--to", "block", metavar="BLOCK", help="The block to go back to.")
+@click.option("--data", is_flag=True, help="Drop the data files of a derivative only.")
 @yes_option
 @dry_run_option("Tell what would go.")
 @passes_app
-def reset(app: App, ref: str, block: str, yes: bool, dry_run: bool) -> None:
-    """Move the dataset REF back to an earlier BLOCK (a hash or its first digits).
+def reset(app: App, ref: str, block: str | None, data: bool, yes: bool, dry_run: bool) -> None:
+    """Move the dataset REF back to an earlier BLOCK (a hash or its first digits), or drop its data.
 
-    Later blocks and their rows go. Refused where other datasets consumed them (exit code 6).
+    With --to, later blocks and their rows go; refused where other datasets consumed them (exit
+    code 6). With --data the chain stays, and the next pull rebuilds the rows from the inputs.
     """
+    if (block is None) == (not data):
+        raise click.UsageError("say --to BLOCK, or --data")
+    if block is not None:
+        _reset_to(app, ref, block, yes=yes, dry_run=dry_run)
+        return
+    name, size = app.dropper.plan(ref)
+    if dry_run:
+        click.echo(f"would drop {size} bytes of data of {name}")
+        return
+    confirm(f"Drop {size} bytes of data of {name}? The next pull rebuilds them.", yes=yes)
+    count = app.dropper.drop(name)
+    click.echo(f"dropped {_count(count, 'data file')} of {name}; `odf pull {name}` rebuilds them")
+
+
+def _reset_to(app: App, ref: str, block: str, *, yes: bool, dry_run: bool) -> None:
     planned = app.resetter.plan(ref, block)
     gone = f"{_count(planned.blocks, 'block')} and {_count(planned.rows, 'row')}"
     if not planned.blocks:

@@ -71,11 +71,12 @@ def _line(pulled: Pulled | NotPulled, width: int) -> str:
             return f"{name}   skipped: its input {pulled.waits_for} was not pulled"
         before = f" after +{_count(pulled.rows, 'row')}" if pulled.blocks else ""
         return f"{name}   failed{before}"
+    rebuilt = f"   rebuilt {_count(pulled.rebuilt, 'data file')}" if pulled.rebuilt else ""
     if not pulled.blocks:
-        return f"{name}   up to date"
+        return f"{name}{rebuilt or '   up to date'}"
     rows = f"+{_count(pulled.rows, 'row')}"
     watermark = f"   watermark {iso(pulled.watermark)}" if pulled.watermark is not None else ""
-    return f"{name}   {pulled.how:<16} {rows:<14} block {short(pulled.head)}{watermark}"
+    return f"{name}   {pulled.how:<16} {rows:<14} block {short(pulled.head)}{watermark}{rebuilt}"
 
 
 @click.command()

@@ -134,10 +134,15 @@ class StoreChecker:
             if not isinstance(event, AddData | ExecuteTransform) or event.new_data is None:
                 continue
             try:
-                dataset.check_size(event.new_data.physical_hash, event.new_data.size)
+                dataset.check_size(event.new_data)
                 tally.parts += 1
             except IntegrityError as error:
-                tally.hurt(_block(sealed), error)
+                if not dataset.is_dropped() or dataset.has_part(event.new_data):
+                    tally.hurt(_block(sealed), error)
+        if dataset.is_dropped():
+            tally.note("data", f"dropped; `odf pull {dataset.name}` rebuilds it")
+        for key in dataset.stale_maps():
+            tally.note(key, "leads nowhere; `odf fsck --repair` drops it")
 
     def _check_inputs(self, entry: Entry, tally: _Tally) -> None:
         """Inputs are in the workspace, and what was consumed is in their chains."""
@@ -169,7 +174,16 @@ class StoreChecker:
             tally.note("key", "not here: the dataset can be read, not extended")
 
     def _caches(self, entry: Entry) -> list[str]:
-        return [each.key for each in self.workspace.stored(f"datasets/{entry.name}/info/")]
+        """Caches; of the map of rebuilt data files only what leads nowhere, for it is no cache
+        of something quick: the rest would have to be replayed."""
+        folder = f"datasets/{entry.name}/"
+        kept = (f"{folder}info/parts/", f"{folder}info/dropped")
+        stored = [each.key for each in self.workspace.stored(f"{folder}info/")]
+        stale = self.workspace.dataset(entry.name).stale_maps()
+        return [
+            *(key for key in stored if not key.startswith(kept)),
+            *(folder + key for key in stale),
+        ]
 
     def _broken_plans(self, entry: Entry) -> list[str]:
         try:

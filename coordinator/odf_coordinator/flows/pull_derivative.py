@@ -12,6 +12,7 @@ from odf_coordinator.errors import (
     RefConflict,
 )
 from odf_coordinator.flows import execute
+from odf_coordinator.flows.rebuild import Rebuilder
 from odf_coordinator.model.event import ExecuteTransform
 from odf_coordinator.model.plan import Batch
 from odf_coordinator.model.report import Pulled
@@ -34,6 +35,7 @@ class DerivativePuller:
         """Run step after step until the inputs are consumed."""
         with self.workspace.lock(dataset.name):
             before = state = dataset.state()
+            rebuilt = self._rebuild(dataset)
             while (batch := self._next(state)) is not None:
                 try:
                     state = self._step(dataset, state, batch)
@@ -46,7 +48,20 @@ class DerivativePuller:
             rows=state.next_offset - before.next_offset,
             head=state.head,
             watermark=state.watermark,
+            rebuilt=rebuilt,
         )
+
+    def _rebuild(self, dataset: Dataset) -> int:
+        """What `reset --data` dropped comes back first."""
+        if not dataset.is_dropped():
+            return 0
+        rebuilder = Rebuilder(
+            workspace=self.workspace,
+            engines=self.engines,
+            clock=self.clock,
+            listener=self.listener,
+        )
+        return rebuilder.rebuild(dataset)
 
     def _next(self, state: DatasetState) -> Batch | None:
         """The plan that was saved for this head, else a new one, saved."""

@@ -9,7 +9,10 @@ from odf_coordinator.model.timeline import Instant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulled:
-    """One dataset after a pull: what was added, and where it stands now."""
+    """One dataset after a pull: what was added, and where it stands now.
+
+    `rebuilt` is how many data files were missing and made again.
+    """
 
     name: DatasetName
     how: str
@@ -17,6 +20,7 @@ class Pulled:
     rows: int
     head: BlockHash
     watermark: Instant | None
+    rebuilt: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -177,8 +177,11 @@ class World:
 
     def try_pull(self, *names: str) -> list[Pulled | NotPulled]:
         """Pull datasets, inputs first; tells what became of each."""
+        return list(self._puller().pull([DatasetName(name) for name in names]))
+
+    def _puller(self) -> Puller:
         workspace = self.workspace
-        puller = Puller(
+        return Puller(
             workspace=workspace,
             roots=RootPuller(
                 workspace=workspace, source=FileSource(), clock=self.clock, listener=Quiet()
@@ -187,7 +190,10 @@ class World:
                 workspace=workspace, engines=self.engines, clock=self.clock, listener=Quiet()
             ),
         )
-        return list(puller.pull([DatasetName(name) for name in names]))
+
+    def foresee(self, *names: str) -> list[tuple[str, str]]:
+        """What pulling some datasets would do."""
+        return list(self._puller().foresee([DatasetName(name) for name in names]))
 
     def verify(self, name: str, *, replay: bool = True) -> Verified:
         """Verify a dataset."""

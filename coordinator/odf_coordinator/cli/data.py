@@ -7,7 +7,13 @@ import click
 import pyarrow as pa
 
 from odf_coordinator.cli import output as printing
-from odf_coordinator.cli.context import dataset_names, format_option, is_verbose, passes_app
+from odf_coordinator.cli.context import (
+    dataset_names,
+    dry_run_option,
+    format_option,
+    is_verbose,
+    passes_app,
+)
 from odf_coordinator.cli.explain import explain
 from odf_coordinator.errors import Invalid
 from odf_coordinator.flows.pull import with_inputs
@@ -29,8 +35,9 @@ def _named(app: App, refs: tuple[str, ...]) -> list[DatasetName]:
 @click.argument("refs", nargs=-1, shell_complete=dataset_names)
 @click.option("--all", "everything", is_flag=True, help="All datasets of the workspace.")
 @click.option("-r", "--recursive", is_flag=True, help="Their inputs first.")
+@dry_run_option("Look at sources and inputs, tell what would be done.")
 @passes_app
-def pull(app: App, refs: tuple[str, ...], everything: bool, recursive: bool) -> int:
+def pull(app: App, refs: tuple[str, ...], everything: bool, recursive: bool, dry_run: bool) -> int:
     """Bring the datasets REFS up to date.
 
     A root looks at its source, a derivative at its inputs. An interrupted pull is carried on by the
@@ -44,6 +51,8 @@ def pull(app: App, refs: tuple[str, ...], everything: bool, recursive: bool) -> 
     else:
         names = _named(app, refs)
         names = with_inputs(app.workspace, names) if recursive else names
+    if dry_run:
+        return _foresee(app, names)
     started, updated, failed, code = time.monotonic(), 0, 0, 0
     width = max((len(name) for name in names), default=0)
     for told in app.puller.pull(names):
@@ -62,6 +71,14 @@ def pull(app: App, refs: tuple[str, ...], everything: bool, recursive: bool) -> 
         summary = f"{updated} updated in {seconds:.1f}s"
         click.echo(summary if updated else "everything is up to date")
     return code
+
+
+def _foresee(app: App, names: list[DatasetName]) -> int:
+    width = max((len(name) for name in names), default=0)
+    for name, told in app.puller.foresee(names):
+        app.listener.clear()
+        click.echo(f"  {name:<{width}}   {told or 'up to date'}")
+    return 0
 
 
 def _line(pulled: Pulled | NotPulled, width: int) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from odf_coordinator.cli import output as printing
-from odf_coordinator.cli.context import format_option, passes_app
+from odf_coordinator.cli.context import dry_run_option, format_option, passes_app
 from odf_coordinator.engine.pool import Availability
 from odf_coordinator.errors import EngineError, Invalid, NotFound, SandboxUnavailable
 from odf_coordinator.wiring import App
@@ -74,9 +74,15 @@ def ls(app: App, output: str | None) -> None:
 
 @engine.command()
 @click.option("--force", is_flag=True, help="Also those that are in use.")
+@dry_run_option("List them, stop none.")
 @passes_app
-def stop(app: App, force: bool) -> None:
+def stop(app: App, force: bool, dry_run: bool) -> None:
     """Stop the warm engines of this workspace."""
+    if dry_run:
+        for running in app.engines.list_running():
+            if force or not running.busy:
+                click.echo(f"would stop {running.slot} ({running.identity})")
+        return
     stopped = app.engines.stop_all(force=force)
     for running in stopped:
         click.echo(f"stopped {running.slot} ({running.identity})")

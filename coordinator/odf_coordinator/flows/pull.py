@@ -45,6 +45,27 @@ class Puller:
                 failed.add(name)
             yield told
 
+    def foresee(self, names: Iterable[DatasetName]) -> Iterator[tuple[DatasetName, str]]:
+        """What a pull of the named datasets would do, in its order; nothing to say when nothing.
+
+        Sources are read and nothing is written. Raises the first error.
+        """
+        known = [self.workspace.entry(name).name for name in names]
+        moving: set[DatasetName] = set()
+        for name in with_inputs(self.workspace, known, only_named=True):
+            dataset = self.workspace.dataset(name)
+            told = ""
+            if dataset.state().kind is DatasetKind.ROOT:
+                steps = self.roots.foresee(dataset)
+                told = f"would take in {steps} {'file' if steps == 1 else 'files'}" if steps else ""
+            elif any(each in moving for each in _inputs(self.workspace, name)):
+                told = "would run after its inputs"
+            elif self.derivatives.foresee(dataset):
+                told = "would run"
+            if told:
+                moving.add(name)
+            yield name, told
+
     def _pull(self, name: DatasetName) -> Pulled | NotPulled:
         dataset = self.workspace.dataset(name)
         before: DatasetState | None = None

@@ -51,6 +51,15 @@ class DerivativePuller:
             rebuilt=rebuilt,
         )
 
+    def foresee(self, dataset: Dataset) -> bool:
+        """Whether there is anything to do as its inputs stand now. Writes nothing."""
+        state = dataset.state()
+        saved = self.workspace.saved_plan(state.dataset_id, state.head)
+        if saved is not None or dataset.is_dropped():
+            return True
+        planned = planning.plan_next(state, self._histories(state), now=self.clock.now())
+        return planned is not None
+
     def _rebuild(self, dataset: Dataset) -> int:
         """What `reset --data` dropped comes back first."""
         if not dataset.is_dropped():

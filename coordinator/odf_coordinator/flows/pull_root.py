@@ -51,6 +51,10 @@ class RootPuller:
             watermark=state.watermark,
         )
 
+    def foresee(self, dataset: Dataset) -> int:
+        """How many ingest steps the source offers. Reads it, writes nothing."""
+        return sum(1 for _ in self._poll(dataset, dataset.state()))
+
     def _poll(self, dataset: Dataset, state: DatasetState) -> Iterator[Fetched]:
         if isinstance(state.source, PushSource):
             raise Invalid(

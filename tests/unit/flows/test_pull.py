@@ -8,7 +8,7 @@ from odf_coordinator.flows.pull import with_inputs
 from odf_coordinator.model.identity import DatasetName
 from odf_coordinator.model.report import NotPulled, Pulled
 
-from tests.worlds import OTHER, ROOT, World, copy_text, root_text
+from tests.worlds import COPY, OTHER, ROOT, World, copy_text, root_text
 
 # By name the top comes first, by dependency the middle one does.
 A, M, Z = (DatasetName(name) for name in ("a.top", "m.side", "z.middle"))
@@ -113,3 +113,19 @@ def test_a_circle_cannot_be_added(tmp_path: Path, ring: tuple[str, ...]) -> None
         world.add(*texts)
     assert caught.value.problems[0].line == 7
     assert world.content() == {}
+
+
+def test_what_a_pull_would_do_is_foreseen_and_nothing_is_written(tmp_path: Path) -> None:
+    world = World(folder=tmp_path)
+    world.add(root_text(), copy_text())
+    world.write("1.csv", (1, "A", 1))
+    before = world.content()
+    told = [(ROOT, "would take in 1 file"), (COPY, "would run after its inputs")]
+    assert world.foresee(COPY, ROOT) == told
+    assert world.foresee(COPY) == [(COPY, "")]
+    assert world.content() == before
+    assert world.engine.requests == []
+    world.pull(ROOT, COPY)
+    assert world.foresee(ROOT, COPY) == [(ROOT, ""), (COPY, "")]
+    world.drop(COPY)
+    assert world.foresee(COPY) == [(COPY, "would run")]

@@ -3,7 +3,7 @@
 The same calls in two worlds give the same bytes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -28,7 +28,7 @@ from odf_coordinator.model.event import Event
 from odf_coordinator.model.identity import BlockHash, DatasetName
 from odf_coordinator.model.report import Checked, NotPulled, Pulled, Reset, Verified
 from odf_coordinator.model.timeline import Instant
-from odf_coordinator.ports import Store
+from odf_coordinator.ports import Locks, Store
 from odf_coordinator.rules.signing import PrivateKey
 from odf_coordinator.storage.local import FileLocks
 from odf_coordinator.storage.memory import MemoryStore
@@ -108,6 +108,8 @@ class World:
     folder: Path
     store: Store = field(default_factory=MemoryStore)
     clock: StandingClock = field(default_factory=StandingClock)
+    keys: Callable[[], Iterator[PrivateKey]] = known_keys
+    locks: Locks | None = None
     engines: OneEngine = field(init=False)
 
     def __post_init__(self) -> None:
@@ -122,7 +124,8 @@ class World:
     @property
     def workspace(self) -> Workspace:
         """The workspace, opened anew."""
-        return Workspace(self.folder, self.store, FileLocks(self.folder / "locks"))
+        locks = self.locks or FileLocks(self.folder / "locks")
+        return Workspace(self.folder, self.store, locks)
 
     def dataset(self, name: str) -> Dataset:
         """A dataset of the workspace."""
@@ -145,7 +148,7 @@ class World:
             DeclaredDataset(manifest=manifest.parse(text, f"{number}.yaml"), base=self.folder)
             for number, text in enumerate(texts)
         ]
-        keys = islice(known_keys(), first_key, None)
+        keys = islice(self.keys(), first_key, None)
         adder = Adder(
             workspace=self.workspace,
             engines=self.engines,

@@ -1,15 +1,23 @@
-"""Cut before and after every write of each flow; the next run ends where an uncut one does."""
+"""Cut before and after every write of each flow; the next run ends where an uncut one does.
 
+A new flow is one more entry of FLOWS.
+"""
+
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from odf_coordinator.errors import ConflictError
+from odf_coordinator.model.event import DatasetKind, Seed
 from odf_coordinator.model.timeline import Instant
 from odf_coordinator.ports import Store
+from odf_coordinator.rules import signing
 from odf_coordinator.storage.local import LocalStore
 from odf_coordinator.storage.memory import MemoryStore
+from odf_coordinator.workspace import NewDataset
 
 from tests.builders import TIME
 from tests.contract.store_contract import StoreContract
@@ -273,6 +281,22 @@ def test_adding_survives_a_cut_in_its_recovery(tmp_path: Path) -> None:
                     flow.run(world)
             flow.run(world)
             _check_same(world, uncut)
+
+
+def test_what_another_one_added_and_could_not_finish_is_not_added_over(tmp_path: Path) -> None:
+    world = World(folder=tmp_path)
+    _nothing(world)
+    workspace = world.workspace  # opened before there is a journal to roll forward
+    with _cut(world, Fuse(at=_ADD - 3, after=True)):
+        _add(world)
+    assert world.store.size("adding") is not None
+    (key,) = itertools.islice(known_keys(), 5, 6)
+    seed = Seed(dataset_id=signing.dataset_id(key), dataset_kind=DatasetKind.ROOT)
+    mine = NewDataset(name=ROOT, key=key, events=(seed,), base=tmp_path)
+    with pytest.raises(ConflictError, match="already exists"):
+        workspace.add([mine], now=TIME)
+    _check_whole(world)
+    assert set(world.heads()) == {ROOT, COPY}
 
 
 @pytest.mark.parametrize("at", range(1, _STEP))

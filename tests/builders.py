@@ -28,6 +28,7 @@ from odf_coordinator.model.source import (
     TransformInput,
 )
 from odf_coordinator.model.timeline import Instant, OffsetInterval
+from odf_coordinator.ports import Store
 from odf_coordinator.rules import chain, hashing
 from odf_coordinator.rules.chain import DatasetState
 
@@ -100,6 +101,14 @@ class Chain:
             ),
             later=later,
         )
+
+
+def stored(chain_: Chain, store: Store, *, upto: int | None = None) -> None:
+    """Keep a chain in a store as a dataset does; `upto` is the number of the head."""
+    for each in chain_.blocks:
+        store.put(f"blocks/{each.hash}", block_codec.encode_file(each.payload, each.signature))
+    head = chain_.blocks[-1 if upto is None else upto]
+    store.put("refs/head", head.hash.encode())
 
 
 def sealed(block: MetadataBlock, signature: bytes = b"s" * 64) -> SealedBlock:

@@ -29,6 +29,7 @@ from odf_coordinator.model.identity import BlockHash, DatasetName
 from odf_coordinator.model.report import Checked, NotPulled, Pulled, Reset, Verified
 from odf_coordinator.model.timeline import Instant
 from odf_coordinator.ports import Locks, Store
+from odf_coordinator.rules.indexing import Pace
 from odf_coordinator.rules.signing import PrivateKey
 from odf_coordinator.storage.local import FileLocks
 from odf_coordinator.storage.memory import MemoryStore
@@ -110,6 +111,7 @@ class World:
     clock: StandingClock = field(default_factory=StandingClock)
     keys: Callable[[], Iterator[PrivateKey]] = known_keys
     locks: Locks | None = None
+    pace: Pace = field(default_factory=Pace)
     engines: OneEngine = field(init=False)
 
     def __post_init__(self) -> None:
@@ -125,7 +127,7 @@ class World:
     def workspace(self) -> Workspace:
         """The workspace, opened anew."""
         locks = self.locks or FileLocks(self.folder / "locks")
-        return Workspace(self.folder, self.store, locks)
+        return Workspace(self.folder, self.store, locks, pace=self.pace)
 
     def dataset(self, name: str) -> Dataset:
         """A dataset of the workspace."""

@@ -1,5 +1,6 @@
 """One dataset: its chain and its data. The order of a commit lives here, and only here."""
 
+import contextlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ import pyarrow.parquet as pq
 
 from odf_coordinator.codec import block as block_codec
 from odf_coordinator.codec import ddl
-from odf_coordinator.errors import HashMismatch, IntegrityError, InvalidBlock, NotFound
+from odf_coordinator.errors import HashMismatch, IntegrityError, NotFound, OdfError
+from odf_coordinator.history import History
 from odf_coordinator.model.block import MetadataBlock, SealedBlock
 from odf_coordinator.model.event import AddData, DataSlice, Event, ExecuteTransform
 from odf_coordinator.model.identity import BlockHash, DatasetName, LogicalHash, PhysicalHash
@@ -21,6 +23,7 @@ from odf_coordinator.ports import Store
 from odf_coordinator.rules import chain, hashing, signing, slices
 from odf_coordinator.rules.chain import DatasetState
 from odf_coordinator.rules.garbage import Reach
+from odf_coordinator.rules.indexing import Pace
 
 _HEAD = "refs/head"
 _DROPPED = "info/dropped"
@@ -51,13 +54,18 @@ class _Part:
 class Dataset:
     """A dataset in a store, under the name that the workspace gives it.
 
-    Rows are hashed by so many threads; the hash is the same.
+    Rows are hashed by so many threads; the hash is the same. `pace` is that of the block index.
     """
 
-    def __init__(self, name: DatasetName, store: Store, *, threads: int = 1) -> None:
+    def __init__(
+        self, name: DatasetName, store: Store, *, threads: int = 1, pace: Pace | None = None
+    ) -> None:
         self.name = name
         self._store = store
         self._threads = threads
+        self._pace = pace or Pace()
+        self._history = History(name, store, self._pace)
+        self._last: DatasetState | None = None
 
     def head(self) -> BlockHash:
         """The hash of the last block. Raises NotFound."""
@@ -65,23 +73,11 @@ class Dataset:
 
     def block(self, block_hash: BlockHash) -> SealedBlock:
         """One block, its hash checked. Raises IntegrityError when it is missing or damaged."""
-        if not hashing.is_multihash(block_hash):
-            raise InvalidBlock(f"{self.name}: {block_hash!r} is not the hash of a block")
-        try:
-            data = self._store.get(f"blocks/{block_hash}")
-        except NotFound:
-            raise InvalidBlock(f"{self.name}: block {block_hash} is missing") from None
-        return block_codec.decode_file(data, block_hash)
+        return self._history.block(block_hash)
 
     def blocks_back(self, start: BlockHash, *, until: BlockHash | None) -> Iterator[SealedBlock]:
         """Blocks from `start` back to, but not including, `until` (None: all of them)."""
-        at: BlockHash | None = start
-        while at is not None and at != until:
-            sealed = self.block(at)
-            yield sealed
-            at = sealed.block.prev_block_hash
-        if at != until:
-            raise InvalidBlock(f"{self.name}: block {until} is not in the history of {start}")
+        return self._history.blocks_back(start, until=until)
 
     def blocks(
         self, *, after: BlockHash | None = None, upto: BlockHash | None = None
@@ -90,8 +86,21 @@ class Dataset:
         return list(self.blocks_back(upto or self.head(), until=after))[::-1]
 
     def state(self, *, upto: BlockHash | None = None) -> DatasetState:
-        """What the chain adds up to at its head, or at an earlier block."""
-        return chain.fold(self.blocks(upto=upto))
+        """What the chain adds up to at its head, or at an earlier block.
+
+        Reads the blocks that the block index does not know yet, and the few that it names.
+        """
+        if upto is not None:
+            return self._history.fold(upto)
+        head = self.head()
+        if self._last is None or self._last.head != head:
+            self._last = self._history.fold(head, known=self._last, remember=True)
+        return self._last
+
+    def check_links(self) -> int:
+        """Hash and link all blocks with the help of the index; how many there are. No proof of the
+        block files, which verify reads. Raises IntegrityError."""
+        return self._history.check_links(self.state())
 
     def stage(
         self,
@@ -151,6 +160,7 @@ class Dataset:
             self._store.put(f"data/{part.slice.physical_hash}", part.file)
         sealed = self._put_block(block, key)
         self.move_head(state.head if state else None, sealed.hash)
+        self._remember(chain.advance(state, sealed))
         return sealed
 
     def commit_events(
@@ -166,7 +176,15 @@ class Dataset:
             chain.check_append(after, block)
             after = chain.advance(after, self._put_block(block, key))
         self.move_head(state.head, after.head)
+        self._remember(after)
         return after
+
+    def _remember(self, state: DatasetState) -> None:
+        """What a commit led to; now and then also in the index."""
+        self._last = state
+        if (state.sequence_number + 1) % self._pace.lag == 0:
+            with contextlib.suppress(OdfError):  # committed is committed, whatever a cache does
+                self._history.fold(state.head, remember=True)
 
     def _put_block(self, block: MetadataBlock, key: signing.PrivateKey) -> SealedBlock:
         payload = block_codec.encode_payload(block)
@@ -214,7 +232,7 @@ class Dataset:
         """The last rows, in order of offset; only the slices that hold them are read."""
         found = [slices.arrow_schema(schema, vocabulary).empty_table()]
         left = count
-        for _, slice_ in reversed(self.slices()):
+        for _, slice_ in self._slices_back(self.head(), until=None):
             if left <= 0:
                 break
             rows = self.rows(slice_)
@@ -342,9 +360,12 @@ class Dataset:
         self, *, after: BlockHash | None = None, upto: BlockHash | None = None
     ) -> list[tuple[SealedBlock, DataSlice]]:
         """The slices that blocks in (after, upto] added, in order."""
-        found = []
-        for sealed in self.blocks(after=after, upto=upto):
+        return list(self._slices_back(upto or self.head(), until=after))[::-1]
+
+    def _slices_back(
+        self, start: BlockHash, *, until: BlockHash | None
+    ) -> Iterator[tuple[SealedBlock, DataSlice]]:
+        for sealed in self._history.blocks_back(start, until=until, packed=True):
             event = sealed.block.event
             if isinstance(event, AddData | ExecuteTransform) and event.new_data is not None:
-                found.append((sealed, event.new_data))
-        return found
+                yield sealed, event.new_data

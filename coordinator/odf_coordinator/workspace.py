@@ -23,6 +23,7 @@ from odf_coordinator.errors import (
     InternalError,
     NotFound,
     RefConflict,
+    StorageError,
     UserError,
 )
 from odf_coordinator.model.block import SealedBlock
@@ -33,6 +34,7 @@ from odf_coordinator.model.timeline import Instant
 from odf_coordinator.ports import Locks, Store
 from odf_coordinator.rules import chain, signing
 from odf_coordinator.rules.garbage import Stored
+from odf_coordinator.rules.indexing import Pace
 from odf_coordinator.rules.signing import PrivateKey
 
 _JOURNAL = "adding"
@@ -65,14 +67,25 @@ class Entry:
 class Workspace:
     """The datasets of one `.odf` folder. `root` is the folder that holds it.
 
-    `threads` is how many may hash rows at once.
+    `threads` is how many may hash rows at once, `pace` that of the block indices.
     """
 
-    def __init__(self, root: Path, store: Store, locks: Locks, *, threads: int = 1) -> None:
+    def __init__(
+        self,
+        root: Path,
+        store: Store,
+        locks: Locks,
+        *,
+        threads: int = 1,
+        pace: Pace | None = None,
+    ) -> None:
         self.root = root
         self._store = store
         self._locks = locks
         self._threads = threads
+        self._pace = pace
+        self._names: dict[DatasetId, DatasetName] = {}
+        self._datasets: dict[DatasetName, Dataset] = {}
         self._roll_forward()
 
     @property
@@ -94,20 +107,19 @@ class Workspace:
 
     def entry(self, ref: str) -> Entry:
         """The dataset of that name or identity. Raises NotFound with a guess at what was meant."""
-        entries = {entry.name: entry for entry in self.entries()}
-        for entry in entries.values():
-            if ref in (entry.name, entry.dataset_id):
-                return entry
-        close = difflib.get_close_matches(ref, entries, n=1)
+        found = self._entry_named(ref) or self._entry_identified(ref)
+        if found is not None:
+            return found
+        close = difflib.get_close_matches(ref, [each.name for each in self.entries()], n=1)
         hint = f"did you mean '{close[0]}'?" if close else "`odf ls` shows what there is"
         raise NotFound(f"no dataset '{ref}' in this workspace", hint=hint)
 
     def entry_of(self, dataset_id: DatasetId) -> Entry:
         """The dataset of that identity. Raises NotFound."""
-        for entry in self.entries():
-            if entry.dataset_id == dataset_id:
-                return entry
-        raise NotFound(f"no dataset {dataset_id} in this workspace")
+        found = self._entry_identified(dataset_id)
+        if found is None:
+            raise NotFound(f"no dataset {dataset_id} in this workspace")
+        return found
 
     def dataset(self, ref: str) -> Dataset:
         """The dataset of that name or identity. Raises NotFound."""
@@ -245,7 +257,7 @@ class Workspace:
         self._store.put(_key(seed.dataset_id), private, private=True)
         store = self._store.at(f"{folder}{new.name}")
         store.delete("refs/head")  # of an attempt that was cut off before its journal
-        dataset = Dataset(new.name, store)
+        dataset = Dataset(new.name, store, pace=self._pace)
         sealed = dataset.commit(None, chain.seed_block(seed, now=now), key=new.key)
         state = chain.advance(None, sealed)
         dataset.commit_events(state, rest, now=now, key=new.key)
@@ -386,6 +398,24 @@ class Workspace:
         """Forget a plan that was committed, or that the engine answered with an error."""
         self._store.delete(plan_key(batch.dataset_id, batch.expected_head))
 
+    def _entry_named(self, name: str) -> Entry | None:
+        """By its own key: no need to look at all the others."""
+        try:
+            found = self._entry(f"catalog/{name}")
+        except (NotFound, StorageError):  # not there, or not even a key
+            return None
+        return found if found.name == name else None
+
+    def _entry_identified(self, dataset_id: str) -> Entry | None:
+        """By the name that it had when we last looked, if it still has it."""
+        known = self._names.get(DatasetId(dataset_id))
+        found = self._entry_named(known) if known is not None else None
+        if found is None or found.dataset_id != dataset_id:
+            self._names = {each.dataset_id: each.name for each in self.entries()}
+            known = self._names.get(DatasetId(dataset_id))
+            found = self._entry_named(known) if known is not None else None
+        return found
+
     def _entry(self, key: str) -> Entry:
         try:
             entry = _checked(Entry(**json.loads(self._store.get(key))))
@@ -401,7 +431,11 @@ class Workspace:
         )
 
     def _dataset(self, name: DatasetName) -> Dataset:
-        return Dataset(name, self._store.at(f"datasets/{name}"), threads=self._threads)
+        """One instance per name: it remembers the state that it folded last."""
+        if name not in self._datasets:
+            store = self._store.at(f"datasets/{name}")
+            self._datasets[name] = Dataset(name, store, threads=self._threads, pace=self._pace)
+        return self._datasets[name]
 
 
 def _checked(entry: Entry) -> Entry:

@@ -14,7 +14,8 @@ from odf_coordinator.errors import ConflictError
 from odf_coordinator.model.event import DatasetKind, Seed
 from odf_coordinator.model.timeline import Instant
 from odf_coordinator.ports import Store
-from odf_coordinator.rules import signing
+from odf_coordinator.rules import chain, signing
+from odf_coordinator.rules.indexing import Pace
 from odf_coordinator.storage.local import LocalStore
 from odf_coordinator.storage.memory import MemoryStore
 from odf_coordinator.workspace import NewDataset
@@ -267,6 +268,31 @@ def test_after_any_cut_of_a_change_it_is_done_or_not_and_the_next_run_does_it(
             flow.run(world)
             _collect(world)
             assert world.content() == uncut
+
+
+@pytest.mark.parametrize("after", _BEFORE_OR_AFTER)
+def test_a_cut_while_the_block_index_is_written_is_no_matter(after: bool, tmp_path: Path) -> None:
+    flow, pace = FLOWS["the whole way"], Pace(lag=1, segment=2)
+    counted, plain = Fuse(), _uncut(flow, tmp_path / "plain")
+    world = World(folder=tmp_path / "uncut", pace=pace)
+    flow.given(world)
+    with _cut(world, counted):
+        flow.run(world)
+    assert counted.writes > flow.writes
+    for at in range(1, counted.writes + 1):
+        world = World(folder=tmp_path / f"{at}", pace=pace)
+        flow.given(world)
+        with _cut(world, Fuse(at=at, after=after)):
+            flow.run(world)
+        _check_whole(world)
+        flow.run(world)
+        _check_whole(world)
+        content = {key: data for key, data in world.content().items() if "/info/" not in key}
+        assert {key: content.get(key) for key in plain} == plain
+        for name in world.heads():
+            dataset = world.dataset(name)
+            assert dataset.state() == chain.fold(dataset.blocks())
+            assert dataset.check_links() == len(dataset.blocks())
 
 
 def test_adding_survives_a_cut_in_its_recovery(tmp_path: Path) -> None:

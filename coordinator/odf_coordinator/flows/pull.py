@@ -104,7 +104,8 @@ def with_inputs(
         waiting.extend(each for each in found if each not in seen)
         seen.update(found)
     ordered = list(graph.static_order())
-    return [name for name in ordered if name in wanted] if only_named else ordered
+    named = set(wanted)
+    return [name for name in ordered if name in named] if only_named else ordered
 
 
 def _inputs(workspace: Workspace, name: DatasetName) -> list[DatasetName]:

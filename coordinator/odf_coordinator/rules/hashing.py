@@ -31,6 +31,11 @@ def multihash(digest: bytes) -> str:
     return _MULTIHASH_SHA3_256 + digest.hex()
 
 
+def digest(text: str) -> bytes:
+    """The SHA3-256 digest in a multihash."""
+    return bytes.fromhex(text[len(_MULTIHASH_SHA3_256) :])
+
+
 def is_multihash(text: str) -> bool:
     """Does the text have the form of one of our hashes?"""
     return _FORM.fullmatch(text) is not None

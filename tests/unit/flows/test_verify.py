@@ -16,6 +16,7 @@ from odf_coordinator.model.identity import LogicalHash, TransactionId, short
 from odf_coordinator.model.timeline import Instant
 from odf_coordinator.ports import Store
 from odf_coordinator.rules import hashing, signing
+from odf_coordinator.rules.indexing import Pace
 from odf_coordinator.storage.local import LocalStore
 from odf_coordinator.storage.memory import MemoryStore
 from odf_wire.messages import ExecuteResult
@@ -125,6 +126,23 @@ def test_any_flipped_bit_of_any_block_is_found(world: World) -> None:
             assert sealed.hash in message
             world.store.put(key, whole)
     assert _messages(world) == []
+
+
+def test_no_index_stands_in_for_a_block_file(tmp_path: Path) -> None:
+    world = World(folder=tmp_path, pace=Pace(lag=1, segment=2))
+    world.write("1.csv", (1, "A", 1))
+    world.add(root_text())
+    world.pull(ROOT)
+    before = world.content()
+    assert any("/info/" in key for key in before)
+    for sealed in world.dataset(ROOT).blocks():
+        key = f"datasets/{ROOT}/blocks/{sealed.hash}"
+        _flip(world, key, 60)
+        (message,) = _messages(world)
+        assert sealed.hash in message
+        world.store.put(key, before[key])
+    assert _messages(world) == []
+    assert world.content() == before
 
 
 def test_a_missing_block_is_found(world: World) -> None:

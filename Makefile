@@ -9,7 +9,7 @@ ensure = @command -v $(1) >/dev/null || { test $$(id -u) = 0 && apt-get -q updat
 export TESTCONTAINERS_RYUK_DISABLED := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-engine engine-image demo test bench check gen check-gen lock clean
+.PHONY: help setup setup-engine tools engine-image demo test reliability bench check gen check-gen lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -38,10 +38,16 @@ demo: setup ## The whole story on a small file: ingest, derive in the container,
 	@$(MAKE) --no-print-directory engine-image
 	@bash examples/demo.sh
 
-test: setup setup-engine check ## All checks and all test suites that this machine can run
+tools: setup-engine
 	$(call ensure,strace,strace)
+	$(call ensure,fusermount3,fuse3)
+
+test: tools check ## All checks and all test suites that this machine can run
 	@if docker info >/dev/null 2>&1; then $(MAKE) --no-print-directory engine-image; fi
 	$(BIN)/pytest
+
+reliability: tools ## The long reliability suites, one table (R="-k kill" chooses)
+	$(BIN)/python -m tests.reliability $(R)
 
 bench: setup ## Measure: ratios against raw library calls, 1 M rows (BENCH=--full: 10 M rows)
 	$(BIN)/python -m benchmarks.run $(BENCH)

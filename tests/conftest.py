@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.syscalls import without_strace
+from tests.reliability import system_calls
 
 REPOSITORY = Path(__file__).parent.parent
 
@@ -29,10 +29,27 @@ def _without_spark() -> str:
     return "" if jar.is_file() else "the engine's jar is not built (make setup-engine)"
 
 
+def _without_fuse() -> str:
+    if find_spec("mfusepy") is None:
+        return "mfusepy is not installed (make setup)"
+    if shutil.which("fusermount3") is None:
+        return "fusermount3 is not installed (Debian package fuse3)"
+    try:
+        os.close(os.open("/dev/fuse", os.O_RDWR))
+    except OSError as error:
+        return f"/dev/fuse cannot be opened: {error.strerror}"
+    return ""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what the machine cannot run; ODF_REQUIRE=docker,spark,strace makes a skip a failure."""
+    """Skip what the machine cannot run; ODF_REQUIRE=docker,spark,... makes that a failure."""
     required = {name for name in os.environ.get("ODF_REQUIRE", "").split(",") if name}
-    checks = {"docker": _without_docker, "spark": _without_spark, "strace": without_strace}
+    checks = {
+        "docker": _without_docker,
+        "spark": _without_spark,
+        "strace": system_calls.unusable,
+        "fuse": _without_fuse,
+    }
     needed = {name for item in items for name in checks if item.get_closest_marker(name)}
     missing = {name: reason for name in needed if (reason := checks[name]())}
     for name, reason in missing.items():

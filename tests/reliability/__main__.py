@@ -53,7 +53,7 @@ class Scorecard:
 def main(arguments: list[str]) -> int:
     """Run the long forms; gives the exit code."""
     card = Scorecard()
-    code = pytest.main(["-m", "reliability", "-v", "tests", *arguments], plugins=[card])
+    code = pytest.main(["-m", "reliability", "-v", *arguments], plugins=[card])
     print("", card.table(), sep="\n")
     return int(code != pytest.ExitCode.OK or bool(card.failures.total() or card.skips.total()))
 

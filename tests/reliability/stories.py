@@ -61,7 +61,7 @@ DERIVED_STORIES = {
 def lay_out(folder: Path, engines: Path | None = None) -> None:
     """A new workspace with manifests and files; warm engines, if any, are kept in a folder apart,
     so that they serve every copy of the workspace."""
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "edited").mkdir()
     (folder / "in").mkdir()
     (folder / "root.yaml").write_text(root_text())
